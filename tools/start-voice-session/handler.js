@@ -6,7 +6,7 @@ import { ErrorType, ToolError } from 'quarterdeck';
 
 /** @param {import('quarterdeck').Call<{ pending_request: string }>} call */
 export async function execute({ args, context }) {
-  const { pending_request: pendingRequest } = args;
+  const pendingRequest = args.pending_request || null;
   if (context.voice.isActive()) {
     throw new ToolError(ErrorType.SESSION_ACTIVE, 'A voice session of this user is open already.', {
       suggestion: 'Tell them to go on in the open call.',

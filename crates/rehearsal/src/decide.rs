@@ -23,6 +23,9 @@ pub(crate) fn reply(context: &Context<'_>) -> Reply {
 }
 
 fn answer_user(context: &Context<'_>) -> Reply {
+    if let Some(farewell) = moderation::requested_farewell(&context.message) {
+        return Reply::say(farewell);
+    }
     if let Some(reply) = moderation::answer(context) {
         return reply;
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::context::{Context, UserMessage};
+use crate::context::{CallOutcome, Context, UserMessage};
 use crate::reply::Reply;
 use crate::small_talk::phrase;
 use crate::toolbox::Tool;
@@ -43,6 +43,19 @@ pub(crate) fn answer(context: &Context<'_>) -> Option<Reply> {
             json!("I leave you in peace for five minutes, as you wish. Come back whenever you like.");
     }
     Some(Reply::call(IGNORE, arguments))
+}
+
+/// What is said after the block in a call, which then ends.
+pub(crate) fn spoken_farewell(context: &Context<'_>, call: &CallOutcome<'_>) -> Option<String> {
+    let farewell = call.arguments?.get("farewell_message")?.as_str()?;
+    context.is_spoken().then(|| farewell.to_owned())
+}
+
+/// The farewell that a note asks for, because none has been said by then.
+pub(crate) fn requested_farewell(message: &UserMessage<'_>) -> Option<String> {
+    const REQUEST: &str = "in these words and nothing else: ";
+    let note = message.notes.last().filter(|note| message.text.is_empty() && note.contains("farewell"))?;
+    Some(note.split_once(REQUEST)?.1.to_owned())
 }
 
 fn warning(conduct: Conduct) -> String {

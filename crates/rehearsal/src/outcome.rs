@@ -3,18 +3,22 @@
 use serde_json::Value;
 
 use crate::context::{CallOutcome, Context};
-use crate::now;
 use crate::parameter::name_words;
 use crate::refusal::period;
 use crate::sentences::shorten;
+use crate::{moderation, now};
 
 const MAX_LISTED: usize = 5;
 
 /// Nothing where the runtime delivers a text itself.
 pub(crate) fn describe(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Option<String> {
-    if data.get("farewell_message").is_some() || data.get("finalMessage").is_some() {
-        // The goodbye has been said, or is delivered by the runtime.
+    if data.get("finalMessage").is_some() {
+        // The goodbye has been said with the call.
         return None;
+    }
+    if data.get("timeoutUntil").is_some() {
+        // Where it is written, the runtime delivers it.
+        return moderation::spoken_farewell(context, call);
     }
     let parts = event(context, data)
         .or_else(|| free_time(context, call, data))

@@ -81,6 +81,8 @@ impl FakeContext {
 
     fn with(now: SystemTime, mode: Mode, is_active: bool, seen: Value) -> Arc<Self> {
         let state = Arc::new(State::default());
+        let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        state.fixtures().now_ms = since.as_millis() as u64;
         let declarable = BUILT_IN_CAPABILITIES.iter().filter(|spec| !spec.is_always_granted);
         let facts = CallFacts {
             client_id: "client_1".into(),

@@ -35,7 +35,7 @@ impl VoiceCore {
         {
             let session = self.orchestrator.open_as(id, client.clone(), Mode::Voice, snapshot.clone()).await;
             match session {
-                Ok(session) => opened = Some((session, Some(request))),
+                Ok(session) => opened = Some((session, Some(request).filter(|request| !request.is_empty()))),
                 // It was issued for a call and taken by one already.
                 Err(SessionError::InvalidId) => {}
                 Err(error) => return Err(error),

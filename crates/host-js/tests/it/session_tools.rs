@@ -34,12 +34,12 @@ fn goodbye() -> Value {
 async fn ignore_user_sends_a_message_blocks_and_ends_the_call() {
     let context = FakeContext::new();
     let answer = run("ignore-user", goodbye(), context.clone()).await;
-    let until = "2026-01-13T09:05:00.000Z";
+    let until = 1_768_295_100_000_u64;
     assert_eq!(
         json!(answer),
         json!({
             "ok": true,
-            "data": { "duration": 300, "timeout_until": until, "farewell_message": "Goodbye." },
+            "data": { "timeoutUntil": until, "duration": 300 },
             "intents": [
                 { "type": "END_VOICE_SESSION", "after": "farewell_spoken" },
                 { "type": "SUPPRESS_AUDIO", "value": true },
@@ -50,7 +50,17 @@ async fn ignore_user_sends_a_message_blocks_and_ends_the_call() {
     let message = json!({ "type": "timeout", "durationSeconds": 300, "timeoutUntil": until, "farewellMessage": "Goodbye." });
     assert_eq!(effects.messages, [message]);
     assert_eq!(effects.blocks, [(json!(300), json!("Goodbye."))]);
-    assert_eq!(effects.audits[0].0, "user_ignored");
+    let audited = json!({ "durationSeconds": 300, "timeoutUntil": until });
+    assert_eq!(effects.audits, [("user_timeout".to_owned(), audited)]);
+}
+
+#[tokio::test]
+async fn a_fraction_of_a_second_is_rounded_up() {
+    let context = FakeContext::new();
+    let args = json!({ "duration_seconds": 30.001, "farewell_message": "Goodbye." });
+    let answer = json!(run("ignore-user", args, context.clone()).await);
+    assert_eq!(answer["data"], json!({ "timeoutUntil": 1_768_294_831_000_u64, "duration": 31 }));
+    assert_eq!(context.recorded().blocks, [(json!(31), json!("Goodbye."))]);
 }
 
 #[tokio::test]
@@ -81,6 +91,16 @@ async fn a_voice_session_is_issued_under_an_id_that_the_client_gets_too() {
         context.recorded().messages,
         [json!({ "type": "voice_session_start", "sessionId": id, "pendingRequest": "Ice." })]
     );
+}
+
+#[tokio::test]
+async fn a_voice_session_without_a_request_says_null() {
+    for args in [json!({ "pending_request": "" }), json!({})] {
+        let context = FakeContext::new();
+        let answer = json!(run("start-voice-session", args, context.clone()).await);
+        assert_eq!(answer["data"]["pending_request"], Value::Null);
+        assert_eq!(context.recorded().messages[0]["pendingRequest"], Value::Null);
+    }
 }
 
 #[tokio::test]

@@ -94,8 +94,7 @@ fn notes_are_not_taken_for_the_users_words() {
 
 #[test]
 fn abuse_is_warned_about_before_it_ends_the_conversation() {
-    let done =
-        ok(json!({ "duration": 300, "timeout_until": "2026-11-15T08:15:00.000Z", "farewell_message": "…" }));
+    let done = ok(json!({ "timeoutUntil": 1_794_730_500_000_u64, "duration": 300 }));
     let mut conversation = Conversation::new();
     conversation.user("You are stupid!").user("Shut up, you idiot").results(std::slice::from_ref(&done));
     // The block has been paid for; the next one is longer.
@@ -122,6 +121,28 @@ fn a_threat_needs_no_warning() {
         user: I will kill you.
         calls: ignore_user {"duration_seconds":86400,"farewell_message":"I do not continue after a threat. Goodbye."}
     "#]]);
+}
+
+#[test]
+fn in_a_call_the_farewell_is_spoken_after_the_block() {
+    let done = ok(json!({ "timeoutUntil": 1_794_730_500_000_u64, "duration": 86_400 }));
+    let mut conversation = Conversation::spoken(&built_in("voice"));
+    conversation.user("I will kill you.").results(&[done]);
+    conversation.check(expect![[r#"
+        user: I will kill you.
+        calls: ignore_user {"duration_seconds":86400,"farewell_message":"I do not continue after a threat. Goodbye."}
+        result: ok
+        says: I do not continue after a threat. Goodbye.
+    "#]]);
+}
+
+#[test]
+fn a_farewell_that_a_note_asks_for_is_said_word_for_word() {
+    let mut conversation = Conversation::spoken(&built_in("voice"));
+    conversation.user(
+        "[Note: The call is about to end. Say this farewell to the user now, in these words and nothing else: Goodbye.]",
+    );
+    assert_eq!(conversation.said(), "Goodbye.");
 }
 
 #[test]

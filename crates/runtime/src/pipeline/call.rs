@@ -132,17 +132,18 @@ pub(super) struct CallOutcome {
     pub(super) response: Arc<ToolResponse>,
     /// Whether its handler ran. Otherwise it was refused, cancelled, or answered from the record.
     pub(super) is_executed: bool,
-    pub(super) blocks_client: bool,
+    /// The farewell to the client that it has blocked, if it has.
+    pub(super) block_message: Option<String>,
 }
 
 impl CallOutcome {
-    pub(super) fn executed(response: ToolResponse, blocks_client: bool) -> Self {
-        Self { response: Arc::new(response), is_executed: true, blocks_client }
+    pub(super) fn executed(response: ToolResponse, block_message: Option<String>) -> Self {
+        Self { response: Arc::new(response), is_executed: true, block_message }
     }
 
     pub(super) fn not_executed(core: &SessionCore, call: &ToolCall, error: ToolError) -> Self {
         let response = core.refusal(&call.entry.tool, error);
-        Self { response, is_executed: false, blocks_client: false }
+        Self { response, is_executed: false, block_message: None }
     }
 
     pub(super) fn cancelled(core: &SessionCore, call: &ToolCall) -> Self {
@@ -151,7 +152,7 @@ impl CallOutcome {
 
     pub(super) fn recorded(call: &ToolCall, envelope: &ToolResponse) -> Self {
         let response = Arc::new(replayed(envelope, call.entry.turn));
-        Self { response, is_executed: false, blocks_client: false }
+        Self { response, is_executed: false, block_message: None }
     }
 
     /// Our own code has failed. The write, if it was one, may or may not have happened.

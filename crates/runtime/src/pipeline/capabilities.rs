@@ -19,7 +19,7 @@ use super::record::send_messages;
 use super::run;
 use crate::blocks::{Block, block};
 use crate::call::Call;
-use crate::envelope::{replayed, timestamp};
+use crate::envelope::replayed;
 use crate::gates::ClientFacts;
 use crate::ids::is_session_id;
 use crate::ledger::{Entry, Phase};
@@ -105,8 +105,8 @@ impl CallContext {
 
     async fn block_client(&self, seconds: &Value, message: &Value) -> Result<Value> {
         self.require_writes("client.block")?;
-        let Some(seconds) = seconds.as_u64().filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
-            return Err(invalid("a block takes a whole number of seconds, up to a year"));
+        let Some(seconds) = whole_seconds(seconds).filter(|seconds| BLOCK_SECONDS.contains(seconds)) else {
+            return Err(invalid("a block takes a number of seconds, up to a year"));
         };
         let seconds = seconds.min(self.core.shared.policy.max_block.as_secs().max(1));
         let now_ms = self.core.now_ms();
@@ -119,7 +119,7 @@ impl CallContext {
         };
         let block = block(&self.store_overlay(), new).await.map_err(failed)?;
         let mut pending = self.lock();
-        pending.blocks_client = true;
+        pending.block_message = Some(block.message);
         pending.block_seconds = pending.block_seconds.max(seconds);
         Ok(json!({ "until": block.until_ms, "seconds": seconds }))
     }
@@ -134,15 +134,14 @@ impl CallContext {
         if !may_block {
             return Err(CapabilityError::not_declared("\"capabilities\": [\"moderation\"]"));
         }
-        if !self.lock().blocks_client {
+        if self.lock().block_message.is_none() {
             let farewell = message.get("farewellMessage").cloned().unwrap_or(Value::Null);
             self.block_client(&message["durationSeconds"], &farewell).await?;
         }
         let lasts = self.lock().block_seconds;
-        if message["durationSeconds"].as_u64().is_some_and(|said| said > lasts) {
+        if whole_seconds(&message["durationSeconds"]).is_some_and(|said| said > lasts) {
             message["durationSeconds"] = lasts.into();
-            let until = self.core.now() + std::time::Duration::from_secs(lasts);
-            message["timeoutUntil"] = timestamp(until).into();
+            message["timeoutUntil"] = (self.core.now_ms() + lasts * 1_000).into();
         }
         Ok(())
     }
@@ -193,6 +192,12 @@ impl CallContext {
         };
         Ok(json!(*response))
     }
+}
+
+/// A fraction of a second counts as a whole one.
+fn whole_seconds(seconds: &Value) -> Option<u64> {
+    let is_countable = |seconds: &f64| (0.0..1e15).contains(seconds);
+    seconds.as_u64().or_else(|| Some(seconds.as_f64().filter(is_countable)?.ceil() as u64))
 }
 
 /// The answer of an equal call.

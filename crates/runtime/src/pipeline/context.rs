@@ -36,7 +36,8 @@ pub(super) struct CallContext {
 #[derive(Default)]
 pub(super) struct PendingEffects {
     pub(super) messages: Vec<Value>,
-    pub(super) blocks_client: bool,
+    /// The farewell to the client that it blocks.
+    pub(super) block_message: Option<String>,
     pub(super) block_seconds: u64,
     /// Whether it did something that cannot be taken back by dropping the overlay.
     pub(super) reached_outside: bool,
@@ -47,7 +48,8 @@ pub(super) struct PendingEffects {
 pub(super) struct Effects {
     pub(super) commit: Commit,
     pub(super) messages: Vec<Value>,
-    pub(super) blocks_client: bool,
+    /// The farewell to the client that is blocked, if one is.
+    pub(super) block_message: Option<String>,
     /// Whether dropping all this undoes everything that the handler has done.
     pub(super) is_contained: bool,
 }
@@ -122,7 +124,7 @@ impl CallContext {
         Effects {
             commit: self.overlay.get().map_or_else(Commit::default, |overlay| overlay.take()),
             messages: pending.messages,
-            blocks_client: pending.blocks_client,
+            block_message: pending.block_message,
             is_contained: !pending.reached_outside && !reaches_network,
         }
     }

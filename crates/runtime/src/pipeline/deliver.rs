@@ -15,14 +15,14 @@ use crate::state::{Cause, Transition};
 /// Gives a call its answer and applies its intents.
 pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutcome, elapsed: Duration) {
     let entry = &call.entry;
-    let CallOutcome { response, is_executed, blocks_client } = outcome;
+    let CallOutcome { response, is_executed, block_message } = outcome;
     let mut data = core.lock();
     let is_abandoned = is_executed && entry.writes && entry.is_cancelled();
     data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
     let mut transitions = Vec::new();
     if is_executed {
         count_result(core, &mut data, entry, &response, elapsed);
-        transitions = apply_intents(core, &mut data, entry, &response, blocks_client);
+        transitions = apply_intents(core, &mut data, entry, &response, block_message.as_deref());
     }
     if is_final(&response) {
         entry.mark_final();
@@ -81,7 +81,7 @@ fn apply_intents(
     data: &mut SessionData,
     entry: &Entry,
     response: &ToolResponse,
-    blocks: bool,
+    block_message: Option<&str>,
 ) -> Vec<Transition> {
     if response.intents.is_empty() {
         return Vec::new();
@@ -91,9 +91,9 @@ fn apply_intents(
         Outcome::Success(output) => Some(output),
         Outcome::Failure(_) => None,
     };
-    let cause = Cause { call_id: &entry.call_id, data: output, blocks };
+    let cause = Cause { call_id: &entry.call_id, data: output, block_message };
     // An end that a discarded response asked for would hang up on the user.
-    let is_interrupted = entry.is_cancelled() && !blocks;
+    let is_interrupted = entry.is_cancelled() && block_message.is_none();
     if is_interrupted && response.intents.iter().any(ends_session) {
         let kept: Vec<_> = response.intents.iter().filter(|intent| !ends_session(intent)).cloned().collect();
         tracing::warn!(session = %core.id, call = %entry.call_id, "end ignored: its response was interrupted");

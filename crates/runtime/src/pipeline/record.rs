@@ -23,7 +23,7 @@ pub(super) async fn record(
     effects: Effects,
 ) -> Recorded {
     if !call.entry.writes {
-        return Recorded::Final(CallOutcome::executed(response, false));
+        return Recorded::Final(CallOutcome::executed(response, None));
     }
     // Boxed, so that the future of a look-up does not carry the room for it.
     Box::pin(record_write(core, call, response, effects)).await
@@ -37,7 +37,7 @@ async fn record_write(
 ) -> Recorded {
     let is_contained = effects.is_contained;
     match commit_write(core, call, &response, effects).await {
-        Ok(blocks_client) => Recorded::Final(CallOutcome::executed(response, blocks_client)),
+        Ok(block_message) => Recorded::Final(CallOutcome::executed(response, block_message)),
         Err(CommitError::Conflict { .. }) if is_contained => Recorded::Outdated,
         Err(error) => {
             tracing::error!(
@@ -49,18 +49,18 @@ async fn record_write(
     }
 }
 
-/// Commits the answer, together with the effects unless it is a failure. Messages go out afterwards. Whether the call
-/// blocked the client.
+/// Commits the answer, together with the effects unless it is a failure. Messages go out afterwards. Returns the
+/// farewell if the call blocked the client.
 async fn commit_write(
     core: &SessionCore,
     call: &ToolCall,
     response: &ToolResponse,
     effects: Effects,
-) -> Result<bool, CommitError> {
+) -> Result<Option<String>, CommitError> {
     let key = core.call_key(call.entry.key());
     if !is_final(response) {
         core.commit(Commit::default().delete(Table::Calls, key)).await?;
-        return Ok(false);
+        return Ok(None);
     }
     let row = CallRow::done(&call.entry, response, core.now_ms());
     let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), core.keep_until());
@@ -71,7 +71,7 @@ async fn commit_write(
     if response.is_ok() {
         send_messages(core, effects.messages);
     }
-    Ok(response.is_ok() && effects.blocks_client)
+    Ok(effects.block_message.filter(|_| response.is_ok()))
 }
 
 /// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run out, a

@@ -4,7 +4,7 @@ use quarterdeck_contracts::{EndAfter, Intent, Mode, RequestedIntent};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{PendingEnd, SessionState};
+use super::{BLOCKED, PendingEnd, SessionState};
 
 /// A message for the next turn that is longer is refused.
 const MAX_PENDING_MESSAGE_CHARS: usize = 4_000;
@@ -25,7 +25,8 @@ pub(crate) struct Cause<'a> {
     pub(crate) call_id: &'a str,
     /// Its data; `None` when the call failed.
     pub(crate) data: Option<&'a Value>,
-    pub(crate) blocks: bool,
+    /// The farewell to the client, if the call has blocked it.
+    pub(crate) block_message: Option<&'a str>,
 }
 
 /// One attempt to change the state.
@@ -117,17 +118,20 @@ impl StateController {
 
     fn schedule_end(&mut self, after: EndAfter, cause: Cause<'_>) -> Result<(), &'static str> {
         let pending = &self.state.pending_end_voice_session;
-        if pending.as_ref().is_some_and(|pending| pending.reason == BLOCKED || !cause.blocks) {
+        if pending.as_ref().is_some_and(|pending| pending.is_block() || cause.block_message.is_none()) {
             return Err("the session is ending already");
         }
         let text = |name: &str| {
             cause.data.and_then(|data| data.get(name)).and_then(Value::as_str).map(str::to_owned)
         };
-        let reason = if cause.blocks { Some(BLOCKED.to_owned()) } else { text("reason") };
+        let (reason, closing_message) = match cause.block_message {
+            Some(farewell) => (Some(BLOCKED.to_owned()), Some(farewell.to_owned())),
+            None => (text("reason"), text("finalMessage")),
+        };
         self.state.pending_end_voice_session = Some(PendingEnd {
             after,
             reason: reason.unwrap_or_else(|| "user_requested".into()),
-            closing_message: text("finalMessage"),
+            closing_message: closing_message.filter(|message| !message.is_empty()),
             text_response: text("textResponse"),
         });
         self.is_turn_complete = false;
@@ -156,7 +160,7 @@ impl StateController {
 
     /// The response that may have requested an end was interrupted. The end of a blocked session stays.
     pub(crate) fn interrupt(&mut self) -> Option<Transition> {
-        let pending = self.state.pending_end_voice_session.take_if(|pending| pending.reason != BLOCKED)?;
+        let pending = self.state.pending_end_voice_session.take_if(|pending| !pending.is_block())?;
         self.is_turn_complete = false;
         self.suppress_after_farewell = None;
         Some(lifecycle("end_void", Some(json!(pending)), Ok(())))
@@ -177,8 +181,6 @@ impl StateController {
         self.state.pending_message.take()
     }
 }
-
-const BLOCKED: &str = "blocked";
 
 fn lifecycle(step: &str, detail: Option<Value>, result: Result<(), &'static str>) -> Transition {
     let asked = json!({ "step": step, "detail": detail });

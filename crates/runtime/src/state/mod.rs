@@ -33,7 +33,7 @@ pub struct PendingEnd {
     /// What must have been heard first.
     pub after: EndAfter,
     pub reason: String,
-    /// What is said at the end.
+    /// What is said at the end; for a blocked client, the farewell.
     pub closing_message: Option<String>,
     /// What appears in the chat after the call.
     pub text_response: Option<String>,
@@ -50,6 +50,16 @@ impl PendingEnd {
         }
     }
 }
+
+impl PendingEnd {
+    /// Whether it ends the call of a client that was blocked, which nothing undoes.
+    pub fn is_block(&self) -> bool {
+        self.reason == BLOCKED
+    }
+}
+
+/// The reason of an end by a block.
+const BLOCKED: &str = "blocked";
 
 impl SessionState {
     pub fn new(mode: Mode) -> Self {

@@ -13,7 +13,7 @@ fn voice() -> StateController {
 }
 
 fn apply(controller: &mut StateController, intent: Intent, data: Option<&Value>) -> Option<&'static str> {
-    controller.apply(&[intent.into()], Cause { call_id: "c", data, blocks: false })[0].reason
+    controller.apply(&[intent.into()], Cause { call_id: "c", data, block_message: None })[0].reason
 }
 
 fn reason(state: &SessionState) -> Option<&str> {
@@ -49,13 +49,14 @@ fn an_end_whose_generation_was_cut_is_void() {
 fn barging_in_does_not_undo_a_block() {
     let mut controller = voice();
     let data = json!({});
-    let cause = Cause { call_id: "c", data: Some(&data), blocks: true };
+    let cause = Cause { call_id: "c", data: Some(&data), block_message: Some("Goodbye.") };
     let intents = [FAREWELL.into(), Intent::SuppressAudio { value: true }.into()];
     assert!(controller.apply(&intents, cause).iter().all(|transition| transition.applied));
     assert!(!controller.state().should_suppress_audio, "the farewell must be heard");
     assert!(controller.interrupt().is_none());
     controller.complete_turn();
-    assert_eq!(controller.mark_heard().unwrap().reason, "blocked");
+    let end = controller.mark_heard().unwrap();
+    assert_eq!((end.reason.as_str(), end.closing_message.as_deref()), ("blocked", Some("Goodbye.")));
     assert!(controller.state().should_suppress_audio);
 }
 
@@ -63,7 +64,7 @@ fn barging_in_does_not_undo_a_block() {
 fn suppression_waits_for_a_farewell_whatever_the_order() {
     let mut controller = voice();
     let data = json!({});
-    let cause = Cause { call_id: "c", data: Some(&data), blocks: false };
+    let cause = Cause { call_id: "c", data: Some(&data), block_message: None };
     controller.apply(&[Intent::SuppressAudio { value: true }.into(), FAREWELL.into()], cause);
     assert!(!controller.state().should_suppress_audio);
 }
@@ -74,7 +75,10 @@ fn a_second_end_is_refused_but_a_block_takes_over() {
     let data = json!({});
     assert_eq!(apply(&mut controller, END, Some(&data)), None);
     assert_eq!(apply(&mut controller, END, Some(&data)), Some("the session is ending already"));
-    controller.apply(&[FAREWELL.into()], Cause { call_id: "c", data: Some(&data), blocks: true });
+    controller.apply(
+        &[FAREWELL.into()],
+        Cause { call_id: "c", data: Some(&data), block_message: Some("Goodbye.") },
+    );
     assert_eq!(reason(controller.state()), Some("blocked"));
 }
 
@@ -106,7 +110,7 @@ fn voice_intents_have_no_effect_in_text_and_a_message_does() {
 fn unknown_intents_are_refused_and_nothing_changes_after_the_end() {
     let mut controller = voice();
     let data = json!({});
-    let cause = Cause { call_id: "c", data: Some(&data), blocks: false };
+    let cause = Cause { call_id: "c", data: Some(&data), block_message: None };
     let unknown = RequestedIntent::Unknown(json!({ "type": "APPROVE_ALL" }));
     assert_eq!(controller.apply(&[unknown], cause)[0].reason, Some("there is no such intent"));
     controller.end("x");
@@ -120,7 +124,7 @@ fn unknown_intents_are_refused_and_nothing_changes_after_the_end() {
 fn audio_that_a_failed_call_wants_dropped_waits_for_no_farewell() {
     let mut controller = voice();
     let intents = [FAREWELL.into(), Intent::SuppressAudio { value: true }.into()];
-    let transitions = controller.apply(&intents, Cause { call_id: "c", data: None, blocks: false });
+    let transitions = controller.apply(&intents, Cause { call_id: "c", data: None, block_message: None });
     assert_eq!(transitions.iter().map(|it| it.applied).collect::<Vec<_>>(), [false, true]);
     assert!(controller.state().should_suppress_audio);
 }

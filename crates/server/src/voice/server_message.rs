@@ -1,6 +1,5 @@
 //! Encodes messages to the client.
 
-use jiff::Timestamp;
 use quarterdeck_agents::voice::ServerMessage;
 use quarterdeck_contracts::{
     Audio, ErrorType, Outcome, PROTOCOL_MESSAGE_TYPES, Speaker, ToolError, ToolResponse, message_type,
@@ -105,7 +104,8 @@ pub(crate) enum VoiceMessage<'a> {
     TurnComplete,
     Timeout {
         duration_seconds: u64,
-        timeout_until: String,
+        /// In milliseconds since 1970.
+        timeout_until: u64,
         farewell_message: &'a str,
     },
     SessionEnd {
@@ -235,10 +235,9 @@ impl<'a> VoiceMessage<'a> {
     }
 
     fn timeout(block: &'a Block, now_ms: u64) -> Self {
-        let until = Timestamp::from_millisecond(block.until_ms as i64).unwrap_or(Timestamp::MAX);
         Self::Timeout {
             duration_seconds: block.until_ms.saturating_sub(now_ms).div_ceil(1_000),
-            timeout_until: until.to_string(),
+            timeout_until: block.until_ms,
             farewell_message: &block.message,
         }
     }

@@ -2,7 +2,7 @@
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
-import { clock, everySecond, serverNow } from '../shared/time.js';
+import { clock, epochMs, everySecond, serverNow } from '../shared/time.js';
 
 /** @typedef {import('./model.js').Block} Block */
 
@@ -12,7 +12,7 @@ export class BlockView extends HTMLElement {
   /** @param {Block} block */
   show(block) {
     this.#stop();
-    const until = Date.parse(block.timeoutUntil);
+    const until = epochMs(block.timeoutUntil);
     const left = h('strong', { class: 'countdown', 'data-testid': 'block-countdown', role: 'timer' });
     const why = h('blockquote', { 'data-testid': 'block-reason' }, block.message);
     fill(

@@ -21,7 +21,7 @@
 /** @typedef {{ kind: 'note', text: string, mayRetry?: boolean }} NotePart */
 /** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | ErrorPart | NotePart} Part */
 /** @typedef {{ id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean }} Message */
-/** @typedef {{ timeoutUntil: string, message: string }} Block */
+/** @typedef {{ timeoutUntil: number | string, message: string }} Block */
 /** @typedef {Pick<Api.Conversation, 'messages' | 'isRunning'>} StoredSession */
 
 /**

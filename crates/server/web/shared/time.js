@@ -20,6 +20,16 @@ export function serverNow() {
 }
 
 /**
+ * A moment in milliseconds since 1970, from such a number or from an ISO string; `NaN` for anything else.
+ *
+ * @param {unknown} moment
+ */
+export function epochMs(moment) {
+  if (typeof moment === 'number') return moment;
+  return typeof moment === 'string' ? Date.parse(moment) : NaN;
+}
+
+/**
  * A duration: `38 ms`, `1.4 s`.
  *
  * @param {number} milliseconds

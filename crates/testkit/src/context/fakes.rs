@@ -27,6 +27,7 @@ pub(super) struct Fixtures {
     pub(super) has_conferences: bool,
     pub(super) calendar_failure: Option<CapabilityError>,
     pub(super) client_is_gone: bool,
+    pub(super) now_ms: u64,
     pub(super) results: SearchResults,
     pub(super) records: Vec<KnowledgeRecord>,
     pub(super) knowledge_failure: Option<CapabilityErrorCode>,
@@ -182,7 +183,7 @@ fn moderation(state: &State, method: &str, args: &[Value]) -> Result<Value, Capa
     }
     state.effects().blocks.push((argument(args, 0), argument(args, 1)));
     let seconds = argument(args, 0).as_u64().unwrap_or(0);
-    Ok(json!({ "until": seconds * 1_000, "seconds": seconds }))
+    Ok(json!({ "until": state.fixtures().now_ms + seconds * 1_000, "seconds": seconds }))
 }
 
 fn messaging(state: &State, method: &str, args: &[Value]) -> Result<Value, CapabilityError> {

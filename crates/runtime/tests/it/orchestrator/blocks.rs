@@ -121,6 +121,17 @@ async fn after_a_restart_the_turn_counts_as_having_read_foreign_text() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_fraction_of_a_second_is_rounded_up_and_fails_nothing() {
+    for (asked, given) in [("30.2", 31), ("60.0", 60), ("0.001", 1)] {
+        let fixture = Fixture::new();
+        let (_session, connection) = fixture.open("ann", Mode::Text).await;
+        let done = submit_one(&connection, block(asked)).await;
+        let Outcome::Success(data) = &done.outcome else { panic!("{done:?}") };
+        assert_eq!(data["seconds"], given);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_block_is_no_longer_than_the_policy_allows_and_says_how_long_it_is() {
     for (asked, max_block, given) in
         [(60, 3_600, 60), (3_600, 3_600, 3_600), (3_601, 3_600, 3_600), (86_400, 90, 90)]

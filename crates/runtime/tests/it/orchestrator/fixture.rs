@@ -353,7 +353,7 @@ async fn use_capability(tool: &str, what: &str, context: &Arc<dyn Context>) -> R
             call_capability(context, Capability::MESSAGING, "send", vec![json!({ "type": what })]).await
         }
         _ => {
-            let args = vec![json!(what.parse().unwrap_or(60_u64)), json!("Bye.")];
+            let args = vec![serde_json::from_str(what).unwrap_or_else(|_| json!(60)), json!("Bye.")];
             call_capability(context, Capability::MODERATION, "block", args).await
         }
     }

@@ -118,7 +118,7 @@ async fn every_server_message_has_its_json() {
         (
             ServerMessage::Blocked(&block),
             json!({
-                "type": "timeout", "durationSeconds": 60, "timeoutUntil": "1970-01-01T00:17:39.001Z",
+                "type": "timeout", "durationSeconds": 60, "timeoutUntil": 1_059_001,
                 "farewellMessage": "Please calm down.",
             }),
         ),
