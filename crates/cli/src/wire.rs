@@ -2,6 +2,7 @@
 
 pub(crate) mod embedding;
 pub(crate) mod knowledge;
+mod progress;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use crate::config::LocalConfig;
 use crate::{data, environment, handler_kinds, report, store_loss};
 
 pub(crate) use embedding::embedder;
-pub(crate) use knowledge::{kb_folder, knowledge, open_file, progress, read_sources};
+pub(crate) use knowledge::{kb_folder, knowledge, open_file, read_sources};
+pub(crate) use progress::ProgressLines;
 
 /// Compiles a tools folder with all handler kinds of this binary.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {

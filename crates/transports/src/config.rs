@@ -29,7 +29,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            first_byte: Duration::from_secs(90),
+            first_byte: Duration::from_secs(60),
             idle: Duration::from_secs(60),
             total: Duration::from_secs(15 * 60),
             response: 16 << 20,

@@ -109,14 +109,16 @@ async fn run_server(
         tokio::spawn(detect_ollama());
     }
     let mut tasks = JoinSet::new();
+    let progress = wire::ProgressLines::default();
     tasks.spawn(sweep(orchestrator.clone(), agents.text));
     if let Some(base) = knowledge {
-        tasks.spawn(update_knowledge(base, config.folders.clone()));
+        tasks.spawn(update_knowledge(base, config.folders.clone(), progress.clone()));
     }
     serve(app, listener, wait_for_shutdown(shutdown)).await;
     tasks.abort_all();
     orchestrator.save_all();
     audit.flush();
+    progress.stop();
     info("stopped");
     Ok(())
 }
@@ -219,11 +221,12 @@ fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
     Ok(None)
 }
 
-async fn update_knowledge(base: KnowledgeBase, folders: Folders) {
+async fn update_knowledge(base: KnowledgeBase, folders: Folders, progress: wire::ProgressLines) {
     let mut is_first = true;
     loop {
-        let (of, at) = (base.clone(), folders.clone());
-        let done = tokio::task::spawn_blocking(move || wire::knowledge::update(&of, &at.kb, &at.data)).await;
+        let (of, at, lines) = (base.clone(), folders.clone(), progress.clone());
+        let update = move || wire::knowledge::update(&of, &at.kb, &at.data, &lines);
+        let done = tokio::task::spawn_blocking(update).await;
         if let Ok(Err(error)) = done {
             info(&format!("the knowledge base could not be updated: {error:#}"));
         }

@@ -180,9 +180,7 @@ impl ModelSettings {
             }
             TextProvider::Rehearsal => (REHEARSAL_WINDOW, None),
         };
-        // A user waits for the first word, so the server waits less long for it than the library does.
-        let limits = Limits { first_byte: Duration::from_secs(60), ..Limits::default() };
-        Self { window, max_output_tokens, limits }
+        Self { window, max_output_tokens, limits: Limits::default() }
     }
 
     fn read(&mut self, from: &mut Reader) {

@@ -8,11 +8,11 @@ use std::path::Path;
 use anyhow::Context;
 use quarterdeck_contracts::KnowledgeRecord;
 use quarterdeck_knowledge::store::{FileError, KnowledgeFile, Sources, set_aside};
-use quarterdeck_knowledge::{KnowledgeBase, Progress, ScoreThresholds, fingerprint, read_folder};
+use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds, fingerprint, read_folder};
 
-use super::embedder;
+use super::{ProgressLines, embedder};
 use crate::data;
-use crate::terminal::{are_messages_logged, count, info};
+use crate::terminal::{count, info};
 
 pub(crate) fn kb_folder(path: &Path) -> anyhow::Result<&Path> {
     if path.is_dir() {
@@ -81,7 +81,7 @@ pub(crate) fn refresh(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyho
         return Ok(());
     }
     let (records, sources) = read_sources(folder)?;
-    match file.replace(base, records, &sources, &mut progress()) {
+    match file.replace(base, records, &sources, &mut ProgressLines::default().follow()) {
         Err(FileError::Build(error)) => Err(error.into()),
         // The base in memory is up to date; only the next start is slower.
         Err(error) => {
@@ -94,7 +94,12 @@ pub(crate) fn refresh(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyho
 
 /// What a server runs at intervals: loads the model if one is installed, and builds what is missing or has changed.
 /// Searches go on meanwhile, by words until there are vectors.
-pub(crate) fn update(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyhow::Result<()> {
+pub(crate) fn update(
+    base: &KnowledgeBase,
+    folder: &Path,
+    data: &Path,
+    lines: &ProgressLines,
+) -> anyhow::Result<()> {
     if base.model().is_none()
         && let Some(embedder) = embedder()
     {
@@ -106,7 +111,7 @@ pub(crate) fn update(base: &KnowledgeBase, folder: &Path, data: &Path) -> anyhow
         return Ok(());
     }
     let (records, sources) = read_sources(folder)?;
-    file.replace(base, records, &sources, &mut progress())?;
+    file.replace(base, records, &sources, &mut lines.follow())?;
     Ok(())
 }
 
@@ -153,17 +158,4 @@ fn take_fingerprint(folder: &Path) -> anyhow::Result<String> {
 
 fn causes(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-/// Prints progress at every tenth.
-pub(crate) fn progress() -> impl FnMut(Progress) {
-    let mut printed = None;
-    move |Progress { done, total }| {
-        let tenth = (done * 10).checked_div(total).unwrap_or(10);
-        // Not for an empty build, and not in a log.
-        if printed.is_some_and(|printed| tenth > printed) && !are_messages_logged() {
-            info(&format!("{done} of {}", count(total, "passage")));
-        }
-        printed = Some(tenth);
-    }
 }

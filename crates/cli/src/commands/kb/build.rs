@@ -33,8 +33,13 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<ExitStatus> {
         info(&format!("{} was damaged and is now {}; the base is rebuilt", path.display(), aside.display()));
         file = wire::open_file(&path)?;
     }
-    let (base, changes) =
-        file.build(records, embedder, ScoreThresholds::default(), &sources, &mut wire::progress())?;
+    let (base, changes) = file.build(
+        records,
+        embedder,
+        ScoreThresholds::default(),
+        &sources,
+        &mut wire::ProgressLines::default().follow(),
+    )?;
     info(&format!(
         "{} in {}: {} new, {} changed, {} gone",
         count(base.stats().records, "record"),

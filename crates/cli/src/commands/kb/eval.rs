@@ -69,12 +69,16 @@ fn build_base(
     vectors: Option<&Path>,
 ) -> anyhow::Result<KnowledgeBase> {
     match vectors {
-        None => {
-            Ok(KnowledgeBase::build(corpus, embedder, None, ScoreThresholds::NONE, &mut wire::progress())?)
-        }
+        None => Ok(KnowledgeBase::build(
+            corpus,
+            embedder,
+            None,
+            ScoreThresholds::NONE,
+            &mut wire::ProgressLines::default().follow(),
+        )?),
         Some(path) => {
             let mut file = wire::open_file(path)?;
-            let progress = &mut wire::progress();
+            let progress = &mut wire::ProgressLines::default().follow();
             Ok(file.build(corpus, embedder, ScoreThresholds::NONE, &Sources::default(), progress)?.0)
         }
     }
