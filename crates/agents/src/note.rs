@@ -17,6 +17,13 @@ pub(crate) fn late_answer_note(name: &str, response: &ToolResponse) -> String {
     format!("An earlier call of {name} has come to this: {outcome}")
 }
 
+/// Has a model that speaks say the farewell before the call ends.
+pub(crate) fn farewell_note(words: &str) -> String {
+    format!(
+        "The call is about to end. Say this farewell to the user now, in these words and nothing else: {words}"
+    )
+}
+
 /// What a successful call did, for a model that may have forgotten the call.
 pub(crate) fn completed_write_note(name: &str, response: &ToolResponse) -> Option<String> {
     let Outcome::Success(data) = &response.outcome else { return None };

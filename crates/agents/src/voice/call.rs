@@ -219,8 +219,9 @@ impl Call {
             match client.next() {
                 None => return,
                 Some(ClientMessage::Audio(audio)) => {
-                    self.state.on_client_audio(&audio);
-                    self.provider.send(LiveInput::Audio(audio));
+                    if self.state.on_client_audio(&audio) {
+                        self.provider.send(LiveInput::Audio(audio));
+                    }
                 }
                 Some(message) => {
                     self.state.on(Input::Client(message), Instant::now());

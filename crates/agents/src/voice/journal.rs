@@ -107,6 +107,11 @@ impl Journal {
         &self.heard
     }
 
+    /// What the model has said in the present turn.
+    pub(super) fn model_text(&self) -> &str {
+        &self.said
+    }
+
     /// Adds a message that the user wrote.
     pub(super) fn add_user_text(&mut self, text: &str) {
         if !self.heard.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ModelCall, SideEffects, ToolError, ToolResponse};
+use quarterdeck_contracts::{EndAfter, ModelCall, SideEffects, ToolError, ToolResponse};
 use quarterdeck_runtime::{PendingEnd, Session};
 
 use super::VoiceCore;
@@ -22,6 +22,9 @@ pub(super) trait CallSession {
     fn take_end(&mut self) -> Option<PendingEnd>;
 
     fn flags(&self) -> SessionFlags;
+
+    /// The end that tools have asked for.
+    fn requested_end(&self) -> Option<RequestedEnd>;
 
     /// Notes about what the model did not see happen.
     fn take_notes(&mut self) -> Vec<String>;
@@ -44,6 +47,17 @@ pub(super) struct SessionFlags {
     pub(super) drops_audio: bool,
     pub(super) hides_transcript: bool,
     pub(super) is_end_pending: bool,
+    /// Whether that end is a block.
+    pub(super) is_block: bool,
+}
+
+/// An end that a tool has asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct RequestedEnd {
+    /// What must be heard first, if the tool has said so.
+    pub(super) words: Option<String>,
+    /// Whether the client is blocked, which no interruption undoes.
+    pub(super) is_block: bool,
 }
 
 pub(super) struct RuntimeSession {
@@ -84,7 +98,15 @@ impl CallSession for RuntimeSession {
             drops_audio: state.should_suppress_audio,
             hides_transcript: state.should_suppress_transcript,
             is_end_pending: state.pending_end_voice_session.is_some(),
+            is_block: state.pending_end_voice_session.is_some_and(|end| end.is_block()),
         }
+    }
+
+    fn requested_end(&self) -> Option<RequestedEnd> {
+        let pending = self.session.state().pending_end_voice_session?;
+        let is_block = pending.is_block();
+        let words = pending.closing_message.filter(|_| pending.after == EndAfter::FarewellSpoken);
+        Some(RequestedEnd { words, is_block })
     }
 
     fn take_notes(&mut self) -> Vec<String> {

@@ -33,6 +33,10 @@ impl<S: CallSession> CallState<S> {
     }
 
     fn on_client_text(&mut self, text: &str) {
+        if self.is_blocked() {
+            let message = "You are blocked. The call ends after the farewell.";
+            return self.send_error(ToolError::new(ErrorType::Blocked, message));
+        }
         let (was_speaking, was_awaited) = (self.speech.is_speaking(), self.speech.owes_words());
         if self.speech.is_answering {
             self.send_provider(ProviderOutput::Interrupt);
@@ -71,15 +75,9 @@ impl<S: CallSession> CallState<S> {
         self.session.interrupt();
         self.journal.end_turn();
         self.speech.end_turn();
-        let flags = self.session.flags();
-        self.speech.follow(flags);
+        self.speech.follow(self.session.flags());
         self.store_journal();
-        // An end that was asked for is void now; one that cannot be undone comes all the same.
-        if flags.is_end_pending {
-            self.end_within(INTERRUPTED_FAREWELL_TIMEOUT);
-        } else {
-            self.farewell = None;
-        }
+        self.interrupt_farewell(INTERRUPTED_FAREWELL_TIMEOUT);
     }
 
     /// What the client has not played yet is not heard any more.
@@ -184,7 +182,7 @@ impl<S: CallSession> CallState<S> {
         }
     }
 
-    fn turn_off_mic(&mut self) {
+    pub(super) fn turn_off_mic(&mut self) {
         if self.speech.mic_is_on {
             // A provider that is away is told when it is back.
             self.speech.mic_is_on = !self.send_provider(ProviderOutput::AudioEnded);

@@ -77,6 +77,7 @@ impl<S: CallSession> CallState<S> {
             return;
         }
         self.speech.on_response();
+        self.farewell.iter_mut().for_each(|farewell| farewell.add_transcript(&piece.text));
         self.journal.add_model_transcript(&piece.text);
         self.show_transcript(Speaker::Model, piece, false);
     }

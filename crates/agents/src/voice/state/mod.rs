@@ -9,6 +9,7 @@ mod calls;
 mod client;
 mod connection;
 mod ending;
+mod farewell;
 mod from_client;
 mod from_provider;
 mod input;
@@ -37,7 +38,7 @@ use super::journal::Journal;
 use super::session::CallSession;
 use client::ClientState;
 use connection::ConnectionState;
-use ending::Farewell;
+use farewell::Farewell;
 use input_audio::InputAudioBuffer;
 use notes::ModelNotes;
 use pending::PendingCalls;
@@ -205,10 +206,16 @@ impl<S: CallSession> CallState<S> {
         self.unsent.drain(..)
     }
 
-    /// Audio from the client, which the driver hands on to the provider.
-    pub(super) fn on_client_audio(&mut self, audio: &Audio<'_>) {
+    /// Audio from the client. Returns whether the driver hands it on to the provider: a client that is blocked is not
+    /// listened to, so that it cannot talk over the farewell.
+    pub(super) fn on_client_audio(&mut self, audio: &Audio<'_>) -> bool {
+        self.speech.mic_moved = true;
+        if self.is_blocked() {
+            return false;
+        }
         self.input_audio.push(audio);
-        (self.speech.mic_moved, self.speech.mic_is_on) = (true, true);
+        self.speech.mic_is_on = true;
+        true
     }
 
     /// Audio from the model. Returns whether the driver hands it on to the client.
@@ -216,6 +223,7 @@ impl<S: CallSession> CallState<S> {
         let is_admitted = self.end.is_none() && self.speech.admit_audio(now) && self.client.is_connected;
         if is_admitted {
             self.speech.add_unplayed(bytes);
+            self.farewell.iter_mut().for_each(Farewell::on_audio);
         }
         is_admitted
     }

@@ -96,6 +96,29 @@ async fn a_farewell_is_heard_before_the_audio_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_blocked_user_hears_the_farewell_and_audio_is_cut_only_then() {
+    let harness = VoiceHarness::new();
+    let client = harness.connect_client().await;
+    harness
+        .model
+        .send_all([
+            user_said("You fool!"),
+            tool_calls(&[("call-0000001", "shut_out", json!({ "what": "x" }))]),
+            turn_complete(),
+        ])
+        .await;
+    client.received();
+    harness.model.take_inputs();
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    let asked = harness.model.take_inputs();
+    assert!(asked.contains("note asks=true") && asked.contains("Let us take a break."), "{asked}");
+    harness.model.send_all([model_said("Let us take a break."), audio(960), turn_complete()]).await;
+    assert_eq!(client.received(), "model: Let us take a break.\naudio 960\nturn complete\n");
+    client.send(ClientAction::Drained).await;
+    assert_eq!(client.received(), "end blocked closing=Let us take a break. text=-\nclosed: Ended\n");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_model_that_says_nothing_more_does_not_keep_the_call() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;

@@ -13,12 +13,12 @@ use quarterdeck_agents::voice::{
 };
 use quarterdeck_agents::{Prompts, Situation, text::User};
 use quarterdeck_contracts::handler::{
-    BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
+    BoxFuture, CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
 };
 use quarterdeck_contracts::{
-    Audio, CallArguments, Commit, HandlerAnswer, LiveConnecting, LiveConnection, LiveError, LiveErrorKind,
-    LiveEvent, LiveInput, LiveModel, LiveSetup, ModelCall, Outcome, Provider, Speaker, Store, Table,
-    TranscriptPiece, TranscriptStage,
+    Audio, CallArguments, Capability, Commit, HandlerAnswer, LiveConnecting, LiveConnection, LiveError,
+    LiveErrorKind, LiveEvent, LiveInput, LiveModel, LiveSetup, ModelCall, Outcome, Provider, Speaker, Store,
+    Table, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{Client, Orchestrator, Registry};
 use quarterdeck_store::MemoryStore;
@@ -540,6 +540,7 @@ fn tools() -> Vec<(&'static str, Value)> {
         ("leave", both(ends.clone())),
         ("bid_farewell", both(ends.clone())),
         ("hide", both(ends)),
+        ("shut_out", both(json!({ "control": true, "capabilities": ["moderation"] }))),
         ("write_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
     ]
 }
@@ -564,7 +565,7 @@ impl Handler for Tool {
     fn run(
         &self,
         args: Value,
-        _: Arc<dyn Context>,
+        context: Arc<dyn Context>,
         _: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
         *self.runs.lock().unwrap().entry(self.id.clone()).or_default() += 1;
@@ -576,6 +577,15 @@ impl Handler for Tool {
             let end = |after: &str| json!({ "type": "END_VOICE_SESSION", "after": after });
             let intents = match id.as_str() {
                 "leave" => json!([end("current_turn")]),
+                "shut_out" => {
+                    let args = vec![json!(300), json!("Let us take a break.")];
+                    let capability = Capability::MODERATION;
+                    context
+                        .request(CapabilityCall { capability, method: "block".into(), args })
+                        .await
+                        .unwrap();
+                    json!([end("farewell_spoken"), { "type": "SUPPRESS_AUDIO", "value": true }])
+                }
                 "bid_farewell" => {
                     json!([end("farewell_spoken"), { "type": "SUPPRESS_AUDIO", "value": true }])
                 }

@@ -336,3 +336,65 @@ async fn another_provider_can_be_interrupted_while_it_speaks_and_during_playback
     received.push_str(&client.received());
     assert_eq!(received.matches("turn complete").count(), 3, "all but the one that was cut off: {received}");
 }
+
+const FAREWELL: &str = "Let us take a break.";
+
+/// Plays a user who is blocked. Gives what the client got before it had played everything, and after.
+async fn be_blocked(harness: &VoiceHarness) -> (String, String) {
+    let client = harness.call(CallRequest::default()).await;
+    client.send_text("You fool!").await;
+    let mut before = String::new();
+    let is_said = |received: &str| {
+        received.split_once("result ").is_some_and(|(_, since)| said(since).contains(FAREWELL))
+            && received.trim_end().ends_with("turn complete")
+    };
+    for _ in 0..60 {
+        pass(Duration::from_millis(250)).await;
+        before.push_str(client.received().trim_start_matches('\n'));
+        if is_said(&before) {
+            break;
+        }
+    }
+    assert_eq!(harness.agent.active_calls(), 1, "the farewell has not been played: {before}");
+    client.send(ClientAction::Drained).await;
+    pass(Duration::from_millis(100)).await;
+    (before, client.received())
+}
+
+fn assert_heard(before: &str, after: &str) {
+    assert!(said(before).contains(FAREWELL), "a transcript: {before}");
+    let (_, since) = before.split_once("result ").unwrap_or_else(|| panic!("no result: {before}"));
+    assert!(since.contains("\naudio "), "a sound after the block: {before}");
+    assert_eq!(after, format!("end blocked closing={FAREWELL} text=-\nclosed: Ended\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blocked_user_hears_the_farewell_from_gemini_whether_it_speaks_by_itself_or_not() {
+    let call = json!({ "call": { "name": "shut_out", "args": { "what": "x" } } });
+    let asked = json!({ "begins": "text", "containing": "farewell", "steps": [{ "say": FAREWELL }] });
+    for turns in [
+        json!([{ "begins": "text", "steps": [call, { "say": FAREWELL }] }]),
+        json!([{ "begins": "text", "steps": [call, { "await": "answers" }] }, asked]),
+        json!([{ "begins": "text", "steps": [call, { "say": "Right." }] }, asked]),
+    ] {
+        let (model, simulator) = model(scenario(&turns));
+        let harness = VoiceHarness::with_model(model);
+        let (before, after) = be_blocked(&harness).await;
+        assert_heard(&before, &after);
+        assert_clean(&simulator.report(), &before, "a block");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_blocked_user_hears_the_farewell_from_another_provider_too() {
+    for (then, more) in [(FAREWELL, vec![]), ("", vec![Answer::Say(FAREWELL.into())])] {
+        let call =
+            Answer::Call { name: "shut_out".into(), arguments: json!({ "what": "x" }), then: then.into() };
+        let simulator = RealtimeSimulator::new([call].into_iter().chain(more).collect::<Vec<_>>());
+        let harness = realtime(simulator.clone());
+        let (before, after) = be_blocked(&harness).await;
+        assert_heard(&before, &after);
+        let report = simulator.report();
+        assert!(report.faults.is_empty(), "{before}\n{report:#?}");
+    }
+}

@@ -7,6 +7,7 @@ mod budgets;
 mod confirmation;
 mod disconnects;
 mod dropped;
+mod farewell;
 mod ids;
 mod killed;
 mod messages;

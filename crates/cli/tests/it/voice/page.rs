@@ -14,6 +14,8 @@ pub(crate) struct Page {
     pub(crate) ready: Value,
     /// All messages received, without audio.
     pub(crate) messages: Vec<Value>,
+    /// Bytes of audio received.
+    pub(crate) audio_bytes: usize,
 }
 
 impl Page {
@@ -57,7 +59,7 @@ impl Page {
         let limits = Limits { max_message_bytes: 1 << 20 };
         let headers = [("cookie", cookie.as_str())];
         let socket = upgrade(stream, &host, "/voice", &headers, limits).await.unwrap();
-        let mut page = Self { socket, cookie, ready: Value::Null, messages: Vec::new() };
+        let mut page = Self { socket, cookie, ready: Value::Null, messages: Vec::new(), audio_bytes: 0 };
         start["type"] = "start".into();
         page.send(&start).await;
         page.ready = page.wait_for("ready").await;
@@ -114,7 +116,8 @@ impl Page {
                         return Some(json);
                     }
                     Message::Close(..) => return None,
-                    Message::Binary(_) | Message::Ping(_) | Message::Pong => {}
+                    Message::Binary(audio) => self.audio_bytes += audio.len(),
+                    Message::Ping(_) | Message::Pong => {}
                 }
             }
             let filled = timeout(TIMEOUT, self.socket.fill()).await;

@@ -34,6 +34,21 @@ impl Site {
         Self { tools: tools(), data: tempfile::tempdir().unwrap(), provider: provider.to_owned() }
     }
 
+    /// A new site with these of the built-in tools, whose voice is the built-in simulator.
+    pub(crate) fn built_in(folders: &[&str]) -> Self {
+        let site = Self::new("");
+        let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools");
+        for folder in folders {
+            let copy = site.tools.path().join(folder);
+            std::fs::create_dir_all(&copy).unwrap();
+            for entry in std::fs::read_dir(source.join(folder)).unwrap() {
+                let entry = entry.unwrap();
+                std::fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
+            }
+        }
+        site
+    }
+
     /// Starts a server on it and waits until it listens.
     pub(crate) fn serve(&self) -> Server {
         self.serve_with(&[])
@@ -43,7 +58,10 @@ impl Site {
         let mut command = self.command();
         command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
         command.arg(self.tools.path()).arg("--data").arg(self.data.path());
-        command.args(options).env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
+        command.args(options);
+        if !self.provider.is_empty() {
+            command.env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
+        }
         command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());

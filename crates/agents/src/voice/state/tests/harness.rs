@@ -17,7 +17,7 @@ use crate::voice::Settings;
 use crate::voice::answers::{AnswerId, ReceivedAnswer};
 use crate::voice::journal::{ContextReplay, Journal};
 use crate::voice::link::ClientMessage;
-use crate::voice::session::{CallSession, SessionFlags};
+use crate::voice::session::{CallSession, RequestedEnd, SessionFlags};
 use crate::voice::state::{CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall};
 
 /// A session that does what a test wants.
@@ -34,7 +34,7 @@ impl CallSession for FakeSession {
     }
 
     fn interrupt(&mut self) {
-        self.end = None;
+        self.end.take_if(|end| !end.is_block());
     }
 
     fn complete_turn(&mut self) {}
@@ -44,7 +44,13 @@ impl CallSession for FakeSession {
     }
 
     fn flags(&self) -> SessionFlags {
-        SessionFlags { is_end_pending: self.end.is_some(), ..SessionFlags::default() }
+        let is_block = self.end.as_ref().is_some_and(PendingEnd::is_block);
+        SessionFlags { is_end_pending: self.end.is_some(), is_block, ..SessionFlags::default() }
+    }
+
+    fn requested_end(&self) -> Option<RequestedEnd> {
+        let end = self.end.as_ref()?;
+        Some(RequestedEnd { words: end.closing_message.clone(), is_block: end.is_block() })
     }
 
     fn take_notes(&mut self) -> Vec<String> {
@@ -89,6 +95,8 @@ pub(super) enum Step {
     SessionNote(String),
     /// A tool asks for the end of the session.
     AskToEnd,
+    /// A tool blocks the client, with this farewell.
+    Block(&'static str),
     /// Time passes, with ticks.
     Wait(Duration),
     /// What is queued for the provider is sent.
@@ -178,7 +186,12 @@ impl TestCall {
                 self.line(format_args!("> client {message:?}"));
                 self.feed(Input::Client(message));
             }
-            Step::ClientAudio => self.state.on_client_audio(&Audio::Pcm(vec![0; 640].into())),
+            Step::ClientAudio => {
+                let is_heard = self.state.on_client_audio(&Audio::Pcm(vec![0; 640].into()));
+                if !is_heard {
+                    self.line(format_args!("> client audio: dropped"));
+                }
+            }
             Step::DetachClient => {
                 self.line(format_args!("> client lost"));
                 self.feed(Input::ClientLost);
@@ -218,6 +231,11 @@ impl TestCall {
             }
             Step::SessionNote(note) => self.state.session.notes.push(note),
             Step::AskToEnd => self.state.session.end = Some(PendingEnd::with_reason("done")),
+            Step::Block(farewell) => {
+                let closing_message = Some(farewell.to_owned());
+                let end = PendingEnd { closing_message, ..PendingEnd::with_reason("blocked") };
+                self.state.session.end = Some(end);
+            }
             Step::Wait(time) => self.wait(time),
             Step::Flush => self.flush(),
             Step::Provider(_) | Step::ModelAudio | Step::FailToOpen(_) | Step::Lose(_) | Step::Cancel(_) => {}

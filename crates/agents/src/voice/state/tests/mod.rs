@@ -1,5 +1,6 @@
 //! The machine by itself: no runtime, no links, no session, and a clock that the tests set.
 
+mod farewells;
 mod harness;
 mod properties;
 
