@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Capability, SecretUse, ToolId};
+use crate::{Capability, ConfirmWhen, RequestPhrases, SecretUse, ToolId};
 
 /// The contract of one tool: the whole of its `schema.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Metadata {
     pub side_effects: SideEffects,
     /// Whether doing it twice is the same as doing it once.
     pub idempotent: bool,
-    /// Whether the user must approve each call: `true`, `false`, or `"policy"` when the tool's policy decides.
+    /// Whether the user must approve each call: `true`, `false`, or `"policy"` when `confirmWhen` decides.
     pub requires_confirmation: Confirmation,
     /// Where the tool may be called.
     #[cfg_attr(feature = "json-schema", schemars(length(min = 1), extend("uniqueItems" = true)))]
@@ -87,6 +87,16 @@ pub struct Metadata {
     /// The sentence that the user sees before approving a call; `{name}` stands for an argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// With `"requiresConfirmation": "policy"`: when the user must approve a call. Without it, always.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_when: Option<ConfirmWhen>,
+    /// The user's own words that count as asking for the tool: phrases by language, in which `*` stands for any words.
+    #[serde(default, skip_serializing_if = "RequestPhrases::is_empty")]
+    #[cfg_attr(
+        feature = "json-schema",
+        schemars(with = "std::collections::BTreeMap<String, Vec<String>>", extend("minProperties" = 1))
+    )]
+    pub requested_by: RequestPhrases,
     /// JSON pointers of arguments that are hidden in audit and logs, such as `/attendees`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<String>,
@@ -170,7 +180,7 @@ pub enum Confirmation {
     Never,
     /// Runs only after a user approved it.
     Always,
-    /// The tool's policy decides for each call.
+    /// The tool's [`ConfirmWhen`] decides for each call.
     Policy,
 }
 

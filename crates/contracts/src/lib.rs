@@ -12,6 +12,7 @@ mod canonical;
 mod capability;
 mod case;
 mod chat;
+mod confirm_when;
 mod confirmation;
 mod definition;
 mod disk;
@@ -23,6 +24,7 @@ mod intent;
 mod knowledge;
 mod live;
 mod overlay;
+mod phrase;
 mod protocol;
 mod response;
 mod secret_use;
@@ -30,6 +32,7 @@ mod store;
 mod strict_json;
 mod tokens;
 mod visible;
+mod words;
 
 #[cfg(feature = "json-schema")]
 mod editor_schema;
@@ -54,6 +57,7 @@ pub use chat::{
     ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
     ToolUse, Usage,
 };
+pub use confirm_when::{ConfirmWhen, RequestPhrases};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
 pub use definition::{
     Availability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope, SideEffects,
@@ -73,6 +77,7 @@ pub use live::{
     LiveResult, LiveSetup, LiveTurn, Speaker, TranscriptPiece, TranscriptStage,
 };
 pub use overlay::Overlay;
+pub use phrase::{MAX_PHRASE_CHARS, MAX_PHRASES, Phrase, PhraseError, find_phrase};
 pub use protocol::{PROTOCOL_MESSAGE_TYPES, message_type};
 pub use response::{Meta, ToolResponse};
 pub use secret_use::{SecretPlace, SecretUse, can_carry_secret, is_secret_name};
@@ -80,6 +85,7 @@ pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table,
 pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
 pub use tokens::estimate_tokens;
 pub use visible::{visible, visible_line, visible_value};
+pub use words::folded_words;
 
 #[cfg(feature = "json-schema")]
 pub use editor_schema::{definition_schema, definition_schema_with};

@@ -114,6 +114,8 @@ fn help(path: &str, fields: &Fields) -> String {
         "latencyBudgetMs" | "timeoutMs" => "write whole milliseconds, such as 800".into(),
         "capabilities" => format!("name any of {}", fields.capabilities),
         "requiresConfirmation" => "write true, false or \"policy\"".into(),
+        "confirmWhen" => "name conditions out of notRequestedThisTurn, topics, over and claims".into(),
+        "requestedBy" => "write `{ \"en\": [\"draw *\"] }`".into(),
         name => format!("see `{name}` in `tools/README.md`"),
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod json;
 pub(crate) mod providers;
 
 mod capabilities;
+mod confirm_when;
 mod examples;
 mod fields;
 mod identity;
@@ -40,6 +41,7 @@ pub(crate) const TOOL_CHECKS: &[Check] = &[
     fields::check,
     identity::check,
     policy::check,
+    confirm_when::check,
     capabilities::check,
     secrets::check,
     parameters::check,

@@ -25,38 +25,63 @@ pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
 }
 
 fn leads_somewhere(parameters: &Value, pointer: &str) -> bool {
+    leads_to(parameters, pointer, &|_| true)
+}
+
+/// Whether a pointer, in which `*` stands for any item of a list, leads to a parameter whose schema is `accepted`.
+pub(super) fn leads_to(parameters: &Value, pointer: &str, accepted: &dyn Fn(&Value) -> bool) -> bool {
     let Some(rest) = pointer.strip_prefix('/') else { return false };
     let tokens: Vec<String> =
         rest.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect();
-    reaches(parameters, parameters, &tokens, 0)
+    Search { root: parameters, accepted }.reaches(parameters, &tokens, 0)
 }
 
-/// Whether some value that `schema` admits has something at `tokens`.
-fn reaches(root: &Value, schema: &Value, tokens: &[String], depth: usize) -> bool {
-    /// Far beyond any real schema; ends a chain of references that never arrives.
-    const MAX_DEPTH: usize = 64;
-    let Some(token) = tokens.first() else { return true };
-    if depth > MAX_DEPTH {
-        return false;
+struct Search<'a> {
+    root: &'a Value,
+    accepted: &'a dyn Fn(&Value) -> bool,
+}
+
+impl Search<'_> {
+    /// Whether some value that `schema` admits has something at `tokens`.
+    fn reaches(&self, schema: &Value, tokens: &[String], depth: usize) -> bool {
+        /// Far beyond any real schema; ends a chain of references that never arrives.
+        const MAX_DEPTH: usize = 64;
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        let is_here = match tokens {
+            [] => (self.accepted)(schema),
+            [token, rest @ ..] => {
+                nested(schema, token).into_iter().any(|next| self.reaches(next, rest, depth + 1))
+            }
+        };
+        is_here
+            || alternatives(self.root, schema).into_iter().any(|same| self.reaches(same, tokens, depth + 1))
     }
-    let further = |next: &Value| reaches(root, next, &tokens[1..], depth + 1);
-    let here = |same: &Value| reaches(root, same, tokens, depth + 1);
+}
+
+/// The schemas of what a value has under a name or index.
+fn nested<'a>(schema: &'a Value, token: &str) -> Vec<&'a Value> {
     let is_item = token == "*" || token == "-" || token.chars().all(|c| c.is_ascii_digit());
-    schema.get("properties").and_then(|properties| properties.get(token)).is_some_and(further)
-        || schema.get("additionalProperties").filter(|map| map.is_object()).is_some_and(further)
-        || schema
-            .get("patternProperties")
-            .and_then(Value::as_object)
-            .is_some_and(|patterns| patterns.values().any(further))
-        || (is_item && schema.get("items").is_some_and(further))
-        || (is_item && list(schema, "prefixItems").any(further))
-        || ["allOf", "anyOf", "oneOf"].iter().any(|keyword| list(schema, keyword).any(here))
-        || ["then", "else"].iter().any(|keyword| schema.get(*keyword).is_some_and(here))
-        || schema
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|reference| root.pointer(reference.strip_prefix('#')?))
-            .is_some_and(here)
+    let property = schema.get("properties").and_then(|properties| properties.get(token));
+    let map = schema.get("additionalProperties").filter(|map| map.is_object());
+    let patterns = schema.get("patternProperties").and_then(Value::as_object);
+    let items = is_item.then(|| schema.get("items").into_iter().chain(list(schema, "prefixItems")));
+    property
+        .into_iter()
+        .chain(map)
+        .chain(patterns.into_iter().flat_map(|patterns| patterns.values()))
+        .chain(items.into_iter().flatten())
+        .collect()
+}
+
+/// The schemas that describe the same value as this one does.
+fn alternatives<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let referred = reference.and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    let listed = ["allOf", "anyOf", "oneOf"].iter().flat_map(|keyword| list(schema, keyword));
+    let conditional = ["then", "else"].iter().filter_map(|keyword| schema.get(*keyword));
+    listed.chain(conditional).chain(referred).collect()
 }
 
 fn list<'a>(schema: &'a Value, keyword: &str) -> impl Iterator<Item = &'a Value> {
@@ -88,5 +113,27 @@ mod tests {
             assert!(!leads_somewhere(&parameters, bad), "{bad}");
         }
         assert!(!leads_somewhere(&json!({ "$ref": "#" }), "/x"));
+    }
+
+    #[test]
+    fn a_parameter_can_be_found_by_what_its_schema_is() {
+        let parameters = json!({
+            "properties": {
+                "amount": { "type": "number" },
+                "note": { "type": "string" },
+                "rows": { "items": { "properties": { "price": { "$ref": "#/$defs/money" } } } },
+            },
+            "$defs": { "money": { "anyOf": [{ "type": "null" }, { "type": "number" }] } },
+        });
+        let is_number = |schema: &Value| schema.get("type") == Some(&json!("number"));
+        for (pointer, is_there) in [
+            ("/amount", true),
+            ("/note", false),
+            ("/rows", false),
+            ("/rows/*/price", true),
+            ("/rows/*", false),
+        ] {
+            assert_eq!(leads_to(&parameters, pointer, &is_number), is_there, "{pointer}");
+        }
     }
 }

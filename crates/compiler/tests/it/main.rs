@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod artifact;
+mod confirm_when;
 mod corpus;
 mod definition;
 mod diff;

@@ -24,6 +24,11 @@ fn full() -> Value {
         "availability": { "authenticated": true, "claims": { "role": ["staff"] }, "requires": ["calendar"] },
         "returns": { "type": "object" },
         "preview": "Create “{title}”",
+        "confirmWhen": {
+            "notRequestedThisTurn": true, "topics": "private", "over": { "/guests": 20, "/price": 99.5 },
+            "claims": ["staff"],
+        },
+        "requestedBy": { "en": ["book *", "* meeting *"], "de": ["buche *"] },
         "sensitive": ["/attendees"],
         "acknowledged": ["geminiNative: format"],
         "parameters": { "type": "object", "additionalProperties": false, "required": [], "properties": { "z": {}, "a": {} } }
