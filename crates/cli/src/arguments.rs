@@ -234,6 +234,9 @@ pub(crate) struct CallOptions {
     /// The mode of the session
     #[arg(long, value_enum, default_value_t = ModeChoice::Text)]
     pub(crate) mode: ModeChoice,
+    /// What the user says in this turn, for a tool that asks unless the user has asked for it
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) said: Option<String>,
     /// Approve the call if the tool needs confirmation
     #[arg(long)]
     pub(crate) confirm: bool,

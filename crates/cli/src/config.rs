@@ -22,6 +22,7 @@ mod server;
 #[cfg(test)]
 mod tests;
 mod text;
+mod topics;
 mod unknown;
 mod value;
 mod voice;
@@ -29,7 +30,7 @@ mod voice;
 use std::collections::BTreeSet;
 
 use quarterdeck_calendar::CalendarConfig;
-use quarterdeck_runtime::{Policy, RequiredClaim};
+use quarterdeck_runtime::{Policy, RequiredClaim, Topics};
 
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
@@ -41,6 +42,7 @@ pub(crate) use problem::Problems;
 pub(crate) use raw::Variables;
 pub(crate) use server::{CookieSecret, Server};
 pub(crate) use text::{ChatProvider, Text};
+pub(crate) use topics::default_topics;
 pub(crate) use voice::{LiveProvider, Voice};
 
 use file::ConfigFile;
@@ -62,6 +64,8 @@ pub(crate) struct Config {
     /// The claim with which a client sees the details of all events.
     pub(crate) calendar_details_claim: Option<RequiredClaim>,
     pub(crate) logs: Logs,
+    /// Lists of topics about which tools ask the user.
+    pub(crate) topics: Topics,
     /// Configuration keys that tools may require.
     pub(crate) config_keys: BTreeSet<String>,
 }
@@ -73,6 +77,7 @@ pub(crate) struct LocalConfig {
     pub(crate) server: Server,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
+    pub(crate) topics: Topics,
 }
 
 /// A configuration, and where each of its values came from.
@@ -97,6 +102,7 @@ impl Config {
         let folders = folders::folders(from);
         let (calendar, calendar_details_claim) = folders::calendar(from);
         let logs = folders::logs(from);
+        let topics = topics::topics(from);
         let config_keys = folders::config_keys(from);
         Self {
             server,
@@ -108,6 +114,7 @@ impl Config {
             calendar,
             calendar_details_claim,
             logs,
+            topics,
             config_keys,
         }
     }
@@ -150,9 +157,10 @@ fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result
 }
 
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
-    let (Config { server, folders, calendar, .. }, reader) = read(raw, variables, &ServeOptions::default());
+    let (Config { server, folders, calendar, topics, .. }, reader) =
+        read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(LocalConfig { server, folders, calendar }),
+        true => Ok(LocalConfig { server, folders, calendar, topics }),
         false => Err(Problems::new(reader.problems)),
     }
 }

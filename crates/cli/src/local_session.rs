@@ -14,11 +14,12 @@ use quarterdeck_knowledge::{KnowledgeBase, PathDefaults, read_jsonl};
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
     Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, Orchestrator, Policy, Reply,
-    RuntimeParts, Session, Snapshot, SystemClock,
+    RuntimeParts, Session, Snapshot, SystemClock, Topics,
 };
 use quarterdeck_store::MemoryStore;
 use serde_json::Value;
 
+use crate::config::default_topics;
 use crate::handler_kinds;
 use crate::terminal::info;
 
@@ -102,6 +103,7 @@ impl LocalSession {
             calendar: Some(Arc::new(sources.calendar)),
             knowledge: sources.kb.map(|kb| Arc::new(kb) as _),
             capabilities: handler_kinds::capabilities(),
+            topics: sources.topics,
             log_sink: is_verbose.then(|| Arc::new(|text: &str| info(text)) as _),
             ..RuntimeParts::new(store)
         });
@@ -113,6 +115,11 @@ impl LocalSession {
 
     pub(crate) fn begin_turn(&mut self) {
         self.session.begin_turn(None);
+    }
+
+    /// The user says something in this turn.
+    pub(crate) fn add_user_words(&mut self, words: &str) {
+        self.session.add_user_words(words);
     }
 
     /// Runs one call. A request for confirmation is answered with `answer`.
@@ -144,7 +151,9 @@ impl LocalSession {
                 }
                 ClientEvent::Confirmation { request, .. } => {
                     let arguments = shown_arguments(&request.args);
-                    self.info(&format!("confirmation needed: {}\n{arguments}", request.preview));
+                    let reason =
+                        request.reason.as_deref().map(|reason| format!("\n{reason}")).unwrap_or_default();
+                    self.info(&format!("confirmation needed: {}{reason}\n{arguments}", request.preview));
                     asked = Some(request);
                 }
                 ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
@@ -176,6 +185,8 @@ fn parse_records(given: &[Value]) -> Result<Vec<KnowledgeRecord>, String> {
 pub(crate) struct LocalSources {
     pub(crate) kb: Option<KnowledgeBase>,
     pub(crate) calendar: Calendars,
+    /// The lists of topics about which tools ask.
+    pub(crate) topics: Topics,
 }
 
 impl LocalSources {
@@ -183,7 +194,7 @@ impl LocalSources {
     fn for_case(records: Vec<KnowledgeRecord>) -> Result<Self, String> {
         let kb = KnowledgeBase::from_records(records, None, None).map_err(|error| error.to_string())?;
         let calendar = Calendars::local(CalendarConfig::default()).map_err(|error| error.to_string())?;
-        Ok(Self { kb: Some(kb), calendar })
+        Ok(Self { kb: Some(kb), calendar, topics: default_topics() })
     }
 }
 

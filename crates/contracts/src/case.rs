@@ -42,6 +42,9 @@ pub struct Case {
     /// What exists before the first call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<CaseFixtures>,
+    /// What the user says in the first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// Several calls, one after another. A case has these or a call of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CaseCall>,
@@ -71,6 +74,9 @@ pub struct CaseCall {
     /// Begins a new turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_turn: bool,
+    /// What the user says before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
     /// What must come back.
     pub expect: Expectation,
     /// `data` must be equal, not only contain what is listed.

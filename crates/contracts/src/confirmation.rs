@@ -45,6 +45,9 @@ pub struct ConfirmationRequest {
     pub args: Value,
     /// One sentence for the user.
     pub preview: String,
+    /// Why the user is asked, where the tool asks only at times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// How many characters the arguments of a call may have, shown in full, so that a user is asked about it. A call that

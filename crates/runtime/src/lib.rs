@@ -30,6 +30,7 @@ mod session;
 mod shared;
 mod state;
 mod store_keys;
+mod topics;
 mod validation;
 mod voice_sessions;
 
@@ -55,3 +56,4 @@ pub use session::{
 };
 pub use shared::{LogSink, RuntimeParts};
 pub use state::{PendingEnd, SessionState};
+pub use topics::Topics;

@@ -14,6 +14,7 @@ use crate::confirmation::Deadlines;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::session::SessionCore;
+use crate::topics::Topics;
 use crate::voice_sessions::VoiceSessions;
 
 /// Gets a copy of what handlers log, for an operator at a terminal.
@@ -43,6 +44,8 @@ pub struct RuntimeParts {
     pub capabilities: Vec<Arc<dyn CapabilityProvider>>,
     /// Configuration keys that tools may require.
     pub config_keys: BTreeSet<String>,
+    /// Lists of topics that need the user's approval, where a tool names one.
+    pub topics: Topics,
     /// Gets a copy of what handlers log.
     pub log_sink: Option<LogSink>,
 }
@@ -62,6 +65,7 @@ impl RuntimeParts {
             knowledge: None,
             capabilities: Vec::new(),
             config_keys: BTreeSet::new(),
+            topics: Topics::default(),
             log_sink: None,
         }
     }
@@ -79,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) capabilities: Capabilities,
     pub(crate) present: Arc<BTreeSet<String>>,
+    pub(crate) topics: Arc<Topics>,
     pub(crate) log_sink: Option<LogSink>,
     pub(crate) voice_sessions: VoiceSessions,
     pub(crate) blank_tool: BlankTool,
@@ -109,6 +114,7 @@ impl Shared {
             metrics: parts.metrics,
             capabilities,
             present: Arc::new(present),
+            topics: Arc::new(parts.topics),
             log_sink: parts.log_sink,
             voice_sessions: VoiceSessions::default(),
             blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },

@@ -26,12 +26,16 @@ pub fn format_confirmation(request: &ConfirmationRequest) -> String {
     let Some(token) = &request.token else { return String::new() };
     let code = confirmation_code(token.expose());
     let arguments = shown_arguments(&request.args);
-    let fence = "`".repeat(longest_fence(&request.preview).max(longest_fence(&arguments)).max(2) + 1);
+    let shown = [request.preview.as_str(), request.reason.as_deref().unwrap_or_default(), arguments.as_str()];
+    let fence = "`".repeat(shown.map(longest_fence).into_iter().fold(2, usize::max) + 1);
     let mut words = String::from("\n\n");
     let tool = &request.tool;
     let _ =
         writeln!(words, "> Your approval is needed. `{tool}` would be run with exactly these arguments:\n>");
     let _ = writeln!(words, "> {fence}text\n> {}\n>", request.preview);
+    if let Some(reason) = &request.reason {
+        let _ = writeln!(words, "> {reason}\n>");
+    }
     for line in arguments.lines() {
         let _ = writeln!(words, "> {line}");
     }

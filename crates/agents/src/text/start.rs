@@ -57,6 +57,7 @@ impl TextAgent {
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
+        conversation.session.add_user_words(&text);
         agent.end_suspended_turn(&conversation, answers).await;
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = key.map(str::to_owned);
@@ -84,6 +85,8 @@ impl TextAgent {
         };
         agent.store_turn(&conversation, &replaced).await;
         notes.extend(completed_write_notes(&conversation, &replaced));
+        // The same message is answered again.
+        conversation.session.add_user_words(&replaced.said);
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let text = prepend_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
@@ -139,6 +142,7 @@ impl TextAgent {
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
         let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
+        conversation.session.add_user_words(&text);
         notes.extend(earlier.iter().flat_map(|record| completed_write_notes(&conversation, record)));
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = Some(fingerprint);

@@ -12,6 +12,9 @@ pub(super) trait CallSession {
     /// Begins a turn. Returns notes that belong in front of it.
     fn begin_turn(&mut self) -> Vec<String>;
 
+    /// Adds what the user has written, or what stands in the transcript of what they said.
+    fn add_user_words(&mut self, words: &str);
+
     /// Cancels what has not begun, and voids an end that was asked for.
     fn interrupt(&mut self);
 
@@ -78,6 +81,10 @@ impl CallSession for RuntimeSession {
     fn begin_turn(&mut self) -> Vec<String> {
         self.described.clear();
         self.session.begin_turn(None).notes
+    }
+
+    fn add_user_words(&mut self, words: &str) {
+        self.session.add_user_words(words);
     }
 
     fn interrupt(&mut self) {

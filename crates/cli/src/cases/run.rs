@@ -100,10 +100,16 @@ async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<S
         Ok(calls) => calls,
         Err(fault) => return Some(fault),
     };
+    if let Some(words) = &case.said {
+        session.add_user_words(words);
+    }
     let several = calls.len() > 1;
     for (index, call) in calls.into_iter().enumerate() {
         if call.new_turn {
             session.begin_turn();
+        }
+        if let Some(words) = &call.said {
+            session.add_user_words(words);
         }
         let made = Call { id: call.id, name: tool.to_owned(), args: call.args };
         let envelope = json!(*session.call(made, call.confirm).await.response);
@@ -121,6 +127,7 @@ fn calls(case: &Case) -> Result<Vec<CaseCall>, String> {
             args: args.clone(),
             id: None,
             new_turn: false,
+            said: None,
             expect: expect.clone(),
             exact: case.exact,
             confirm: case.confirm,

@@ -41,9 +41,10 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
         let mut session = LocalSession::for_terminal(
             mode,
             &snapshot,
-            LocalSources { kb, calendar: wire::calendars(&config.calendar)? },
+            LocalSources { kb, calendar: wire::calendars(&config.calendar)?, topics: config.topics.clone() },
         )
         .await?;
+        options.said.iter().for_each(|words| session.add_user_words(words));
         anyhow::Ok(session.call(Call::new(&id, args), answer).await)
     })??;
     if options.explain {

@@ -197,6 +197,7 @@ fn orchestrator(
         knowledge,
         capabilities: handler_kinds::capabilities(),
         config_keys: config.config_keys.clone(),
+        topics: config.topics.clone(),
         ..RuntimeParts::new(store)
     }))
 }

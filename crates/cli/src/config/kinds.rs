@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use quarterdeck_contracts::folded_words;
 use quarterdeck_runtime::RequiredClaim;
 use quarterdeck_server::Network;
 use serde_json::{Value as Json, json};
@@ -173,6 +174,13 @@ pub(crate) fn choice<T: Choices>() -> Kind<T> {
         },
         |out| json!(out.as_str()),
     )
+}
+
+/// A topic that a tool asks about.
+pub(crate) fn topic() -> Kind<String> {
+    parsed("a word, or several words next to each other", |text| {
+        (!folded_words(text).is_empty()).then(|| text.to_owned())
+    })
 }
 
 /// A claim of a client's verified token.

@@ -117,16 +117,21 @@ impl Reader {
 
     /// Reads the current table, whose keys the operator chooses and whose values are paths of secrets.
     pub(crate) fn named_secret_files(&mut self, about: &str) -> BTreeMap<String, PathBuf> {
+        self.named(about, secret_file)
+    }
+
+    /// Reads what is left of the current table, whose keys the operator chooses.
+    pub(crate) fn named<T>(&mut self, about: &str, kind: impl Fn() -> Kind<T>) -> BTreeMap<String, T> {
         let table = self.sections.last().map_or("", |section| section.table);
         self.open.push(table);
         let prefix = format!("{table}.");
         let names = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix));
         let names: Vec<String> = names.map(String::from).collect();
-        let mut files = BTreeMap::new();
+        let mut named = BTreeMap::new();
         for name in names {
-            if let Some(path) = self.optional(&name, secret_file(), about) {
+            if let Some(value) = self.optional(&name, kind(), about) {
                 if is_name(&name) {
-                    files.insert(name, path);
+                    named.insert(name, value);
                 } else {
                     let help = Some("use letters, digits, `-` and `_`".into());
                     let message = format!("{name:?} cannot be a name in `{table}`");
@@ -134,7 +139,7 @@ impl Reader {
                 }
             }
         }
-        files
+        named
     }
 
     /// Where the value of a key that was read came from.

@@ -229,6 +229,7 @@ fn the_copy_for_a_model_has_no_token_anywhere() {
         tool: "calendar_create_event".into(),
         args: json!({ "title": "Dinner" }),
         preview: "Create “Dinner”".into(),
+        reason: None,
     });
     let response = HandlerAnswer::failure(error).stamp(meta());
     assert!(serde_json::to_string(&response).unwrap().contains("s3cret"));

@@ -130,6 +130,7 @@ async fn open(
         tool: entry.tool.to_string(),
         args: call.args.clone(),
         preview: precheck.preview.map_or_else(|| preview(metadata, &call.args), |text| shown(&text)),
+        reason: call.confirmation_reason(),
     };
     core.shared.deadlines.open(&hashed, core.shared.clock.monotonic() + lifetime);
     // The session knows of it before the store does, so that an equal call at the same time does not ask as well.

@@ -2,6 +2,7 @@
 
 use quarterdeck_contracts::{Confirmation, ErrorType, MAX_SHOWN_CHARS, shown_arguments};
 
+use super::confirm_policy::{ConfirmReason, PolicyVerdict, judge};
 use super::{Decision, Facts, Gate, Subject, refuse, refuse_with};
 
 pub(super) struct ConfirmationGate;
@@ -12,18 +13,24 @@ impl Gate for ConfirmationGate {
     }
 
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
-        match call.tool.map(|tool| tool.metadata.requires_confirmation) {
-            None | Some(Confirmation::Never) => Decision::Pass,
-            // The user would be asked about a call that they never saw the model make.
-            Some(_) if facts.is_nested => refuse(
+        let Some(tool) = call.tool else { return Decision::Pass };
+        let reason = match tool.metadata.requires_confirmation {
+            Confirmation::Never => return Decision::Pass,
+            Confirmation::Always => ConfirmReason::default(),
+            Confirmation::Policy => match judge(tool.metadata, call.args, facts) {
+                PolicyVerdict::Pass(why) => return Decision::Waive(why),
+                PolicyVerdict::Ask(reason) => reason,
+            },
+        };
+        // The user would be asked about a call that they never saw the model make.
+        if facts.is_nested {
+            return refuse(
                 ErrorType::ConfirmationRequired,
                 format!("{} needs the user's approval and cannot be called by another tool.", call.name),
-            ),
-            Some(Confirmation::Always | Confirmation::Policy) => {
-                let shown = shown_arguments(call.args).chars().count();
-                if shown <= MAX_SHOWN_CHARS { Decision::Confirm } else { cannot_be_shown(call.name, shown) }
-            }
+            );
         }
+        let shown = shown_arguments(call.args).chars().count();
+        if shown <= MAX_SHOWN_CHARS { Decision::Confirm(reason) } else { cannot_be_shown(call.name, shown) }
     }
 }
 
@@ -54,6 +61,22 @@ mod tests {
         assert_eq!(decision(json!(false), false), "pass");
         assert_eq!(decision(json!(true), false), "ask");
         assert_eq!(decision(json!("policy"), false), "ask");
+    }
+
+    #[test]
+    fn a_policy_decides_also_about_calls_of_other_tools() {
+        let decision = |words: &str, is_nested: bool| {
+            let facts = Facts { is_nested, user_words: words.into(), ..facts(Mode::Text) };
+            let tool = tool(json!({
+                "requiresConfirmation": "policy", "confirmWhen": { "notRequestedThisTurn": true },
+                "requestedBy": { "en": ["draw *"] },
+            }));
+            decide(&ConfirmationGate, &tool, &mut json!({}), &facts)
+        };
+        assert_eq!(decision("draw a fox", false), "waive");
+        assert_eq!(decision("draw a fox", true), "waive");
+        assert_eq!(decision("a fox", false), "ask");
+        assert!(decision("a fox", true).starts_with("CONFIRMATION_REQUIRED"));
     }
 
     #[test]

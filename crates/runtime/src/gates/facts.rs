@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::policy::Budgets;
+use crate::topics::Topics;
 
 /// The situation of one call, gathered just before it is judged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,12 @@ pub struct Facts {
     /// Whether text that is not the user's own was read in this turn: records, calendars, answers from the network.
     #[serde(default)]
     pub has_read_foreign_text: bool,
+    /// What the user has typed or said in this turn so far: their own words, and no others.
+    #[serde(default)]
+    pub user_words: Arc<str>,
+    /// The lists of topics that are configured.
+    #[serde(default)]
+    pub topics: Arc<Topics>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ mod arguments;
 mod availability;
 mod budget;
 mod clamp;
+mod confirm_policy;
 mod confirmation;
 mod duplicate;
 mod facts;
@@ -22,6 +23,7 @@ use quarterdeck_schema::Schema;
 use serde_json::Value;
 
 pub(crate) use availability::{missing_condition, reads_foreign_text};
+pub use confirm_policy::ConfirmReason;
 pub use facts::{ClientFacts, Duplicate, Facts, Redelivery};
 pub use trace::{GateExplanation, GateOutcome, Step, Trace};
 
@@ -51,7 +53,9 @@ pub(crate) enum Decision {
     Replay(RecordedAnswer),
     Refuse(Box<ToolError>),
     /// Only if the user approves it.
-    Confirm,
+    Confirm(ConfirmReason),
+    /// Pass it on without the approval that its tool asks for at times. Why.
+    Waive(Value),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +108,7 @@ pub enum Verdict {
     Replay(RecordedAnswer),
     Refuse(Box<ToolError>),
     /// The user must approve it first.
-    Confirm,
+    Confirm(ConfirmReason),
 }
 
 /// What an allowed call takes along.
@@ -144,12 +148,12 @@ pub fn judge(call: &mut Subject<'_>, facts: &Facts) -> (Verdict, Trace) {
         let decision = gate.judge(call, facts);
         trace.note(gate.name(), &decision);
         match decision {
-            Decision::Pass => {}
+            Decision::Pass | Decision::Waive(_) => {}
             Decision::Change(clamped) => allowed.clamped.push(clamped),
             Decision::Reserve(limit) => allowed.rate_limit = Some(limit),
             Decision::Replay(which) => return (Verdict::Replay(which), trace),
             Decision::Refuse(error) => return (Verdict::Refuse(error), trace),
-            Decision::Confirm => return (Verdict::Confirm, trace),
+            Decision::Confirm(reason) => return (Verdict::Confirm(reason), trace),
         }
     }
     (Verdict::Allow(allowed), trace)

@@ -52,6 +52,8 @@ pub(super) fn facts(mode: Mode) -> Facts {
         present: Default::default(),
         is_nested: false,
         has_read_foreign_text: false,
+        user_words: "".into(),
+        topics: Default::default(),
     }
 }
 
@@ -89,7 +91,8 @@ pub(super) fn describe(decision: &Decision) -> String {
         Decision::Reserve(it) => format!("reserve one of {} in {} ms", it.calls, it.window_ms),
         Decision::Replay(which) => format!("replay {which:?}"),
         Decision::Refuse(error) => refusal(error),
-        Decision::Confirm => "ask".into(),
+        Decision::Confirm(_) => "ask".into(),
+        Decision::Waive(_) => "waive".into(),
     }
 }
 

@@ -126,7 +126,7 @@ fn describe(verdict: &Verdict) -> String {
         Verdict::Allow(allowed) => format!("{allowed:?}"),
         Verdict::Replay(which) => format!("{which:?}"),
         Verdict::Refuse(error) => format!("{} {:?}", refusal(error), error.details),
-        Verdict::Confirm => "ask".into(),
+        Verdict::Confirm(reason) => format!("{reason:?}"),
     }
 }
 

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::{Decision, RecordedAnswer, names};
 
-/// The decisions of one call, in order. A gate that passed a call on unchanged leaves no step.
+/// The decisions of one call, in order. A gate that passed a call on unchanged leaves no step, unless there is something
+/// to explain about it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trace {
@@ -35,7 +36,7 @@ pub enum GateOutcome {
     Refused,
     Asked,
     Approved,
-    /// It had nothing to say, which leaves no step.
+    /// It had nothing to object to, which leaves a step only where that has a reason.
     Passed,
     /// Another had answered before it, which leaves no step either.
     NotReached,
@@ -63,7 +64,8 @@ impl Trace {
             Decision::Reserve(limit) => (GateOutcome::Reserved, Some(json!(limit))),
             Decision::Replay(which) => (GateOutcome::Replayed, Some(json!(which.as_str()))),
             Decision::Refuse(error) => (GateOutcome::Refused, Some(json!(error.kind))),
-            Decision::Confirm => (GateOutcome::Asked, None),
+            Decision::Confirm(reason) => (GateOutcome::Asked, reason.conditions.clone()),
+            Decision::Waive(why) => (GateOutcome::Passed, Some(why.clone())),
         };
         self.steps.push(Step { gate: gate.to_owned(), decision, detail });
     }
@@ -76,9 +78,12 @@ impl Trace {
 
     /// The trace of the same call after the user has approved it.
     pub(crate) fn approved(mut self) -> Self {
+        // Why the user was asked stays with it.
+        let detail = self.steps.iter().find(|step| step.decision == GateOutcome::Asked);
+        let detail = detail.and_then(|step| step.detail.clone());
         self.steps.retain(|step| step.decision != GateOutcome::Asked);
         let gate = super::Gate::name(&super::confirmation::ConfirmationGate).to_owned();
-        self.steps.push(Step { gate, decision: GateOutcome::Approved, detail: None });
+        self.steps.push(Step { gate, decision: GateOutcome::Approved, detail });
         self
     }
 

@@ -9,6 +9,9 @@ use crate::policy::Budgets;
 /// Beyond so many different calls in a turn, further ones are not counted apart; the budget is spent by then.
 const MAX_DISTINCT_CALLS: usize = 1_000;
 
+/// How much of what the user has typed or said in a turn is looked at.
+const MAX_USER_WORDS_BYTES: usize = 32 * 1024;
+
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     pub(crate) number: u64,
@@ -20,6 +23,8 @@ pub(crate) struct Turn {
     pub(crate) has_read_foreign_text: bool,
     /// How long handlers have run.
     pub(crate) tool_time: Duration,
+    /// What the user has typed or said in it.
+    pub(crate) user_words: Arc<str>,
     seen: Map<Arc<str>, u32>,
     empty: Map<Arc<str>, u32>,
 }
@@ -39,6 +44,15 @@ impl Turn {
     pub(crate) fn seen(&self, content: &str) -> u32 {
         self.seen.get(content).copied().unwrap_or(0)
     }
+    /// Adds words of the user, up to a limit beyond which no request is looked for.
+    pub(crate) fn add_user_words(&mut self, words: &str) {
+        let room = MAX_USER_WORDS_BYTES.saturating_sub(self.user_words.len());
+        let words = &words[..words.floor_char_boundary(room)];
+        if !words.is_empty() {
+            self.user_words = format!("{}{words}", self.user_words).into();
+        }
+    }
+
 
     pub(crate) fn count_seen(&mut self, content: &Arc<str>) {
         if let Some(count) = self.seen.get_mut(content) {

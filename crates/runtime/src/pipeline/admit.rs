@@ -58,16 +58,16 @@ pub(super) fn admit(
         Verdict::Refuse(error) => refuse(core, data, call, *error),
         Verdict::Replay(which) => replay(core, data, call, which),
         // The second gate refuses what does not exist.
-        Verdict::Confirm | Verdict::Allow(_) if tool.is_none() => {
+        Verdict::Confirm(_) | Verdict::Allow(_) if tool.is_none() => {
             let error = unknown_tool(&call.entry.tool);
             refuse(core, data, call, error)
         }
         // Equal calls wait for one decision of the user, also where each of them would run.
-        Verdict::Confirm if let Some(waiting) = data.ledger.find_unanswered(&call.entry.content) => {
+        Verdict::Confirm(_) if let Some(waiting) = data.ledger.find_unanswered(&call.entry.content) => {
             Admission::Answered(answer(call, AnswerSource::Replay(waiting)))
         }
-        Verdict::Confirm => {
-            call.approval = Approval::Pending;
+        Verdict::Confirm(reason) => {
+            call.approval = Approval::Pending { reason: reason.sentence };
             call.entry.set_trace(&call.trace);
             // In the ledger, so that the same call again waits with it.
             data.ledger.insert(call.entry.clone());
@@ -110,6 +110,8 @@ fn gather_facts(core: &SessionCore, data: &mut SessionData, call: &ToolCall) -> 
         present: core.shared.present.clone(),
         is_nested: !call.ancestors.is_empty(),
         has_read_foreign_text: turn.has_read_foreign_text,
+        user_words: turn.user_words.clone(),
+        topics: core.shared.topics.clone(),
     }
 }
 

@@ -138,7 +138,7 @@ fn refuse_unread(core: &SessionCore, data: &mut SessionData, call: Call, error: 
 async fn run_all(core: Arc<SessionCore>, mut calls: Vec<ToolCall>) {
     // Most messages hold one call.
     if calls.len() == 1
-        && let Some(call) = calls.pop_if(|call| !matches!(call.approval, Approval::Pending))
+        && let Some(call) = calls.pop_if(|call| !matches!(call.approval, Approval::Pending { .. }))
     {
         return run(&core, call).await;
     }
@@ -149,7 +149,7 @@ async fn run_all(core: Arc<SessionCore>, mut calls: Vec<ToolCall>) {
 async fn run_in_order(core: &Arc<SessionCore>, calls: Vec<ToolCall>) {
     let mut together = Vec::new();
     for call in calls {
-        if matches!(call.approval, Approval::Pending) {
+        if matches!(call.approval, Approval::Pending { .. }) {
             // What the user decides comes after this message anyway. Until they are asked, the handler only reads.
             together.push(Either::Left(request(core, call)));
         } else if call.entry.writes {

@@ -39,7 +39,10 @@ pub(crate) struct Ancestor {
 /// Whether the user has to approve a call.
 pub(crate) enum Approval {
     NotNeeded,
-    Pending,
+    /// The user is to be asked, with the reason that they are told.
+    Pending {
+        reason: Option<String>,
+    },
     /// Approved. The commit redeems the confirmation, together with the mark that the call has started.
     Granted(Commit),
 }
@@ -104,6 +107,14 @@ impl ToolCall {
             ancestors: Vec::new(),
             approval: Approval::Granted(redemption),
             seen,
+        }
+    }
+
+    /// Why the user is asked about it, in words for the user.
+    pub(crate) fn confirmation_reason(&self) -> Option<String> {
+        match &self.approval {
+            Approval::Pending { reason } => reason.clone(),
+            Approval::NotNeeded | Approval::Granted(_) => None,
         }
     }
 

@@ -63,7 +63,7 @@ async fn reservations(
 ) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
     let commit = match &call.approval {
         Approval::Granted(redemption) => redemption.clone(),
-        Approval::NotNeeded | Approval::Pending => Commit::default(),
+        Approval::NotNeeded | Approval::Pending { .. } => Commit::default(),
     };
     let Some(limit) = &call.rate_limit else { return Ok(Ok(commit)) };
     let key = rate_limit::key(&call.entry.tool, limit, &core.client, &core.id);

@@ -50,6 +50,13 @@ impl Session {
     }
 
     /// The conversation's own store knows that this turn has begun. A crash may have lost the session's count, and a
+    /// Adds what the user has typed, or what stands in the transcript of what they said, to the words of this turn. A tool
+    /// may run unasked because of them, so they are never a model's or a tool's. They are joined as they come: a message
+    /// of its own ends with a line break.
+    pub fn add_user_words(&self, words: &str) {
+        self.core.lock().ledger.turn().add_user_words(words);
+    }
+
     /// number is never given twice. What the turn may have used is not known, so it has no budget left.
     pub fn skip_to_turn(&self, turn: u64) {
         let mut data = self.core.lock();

@@ -120,8 +120,8 @@ pub(super) fn describe() -> Operation {
              \"drained\"}`, `interrupt`, `stop` and `ping`.\n\n\
              The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, \
              `transcript {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, \
-             duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, expires}`, `progress \
-             {callId, text}`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
+             duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, reason?, expires}`, \
+             `progress {callId, text}`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
              farewellMessage}`, `session_end {reason, closingMessage, textResponse}`, `message {data}`, `error \
              {error}`, `going_away {inMs}` and `pong`.\n\n\
              An invalid message gets an `error`; an invalid `start` may be sent again. Another message before `start`, \

@@ -329,10 +329,13 @@ fn confirmation(id: &str, request: &ConfirmationRequest, out: &mut Vec<u8>) {
 
 /// The same part in the stream and in a stored conversation.
 pub(crate) fn confirmation_part<'a>(id: &'a str, token: &str, request: &ConfirmationRequest) -> DataPart<'a> {
-    let ConfirmationRequest { tool, args, preview, expires, .. } = request;
-    let data = json!({
+    let ConfirmationRequest { tool, args, preview, reason, expires, .. } = request;
+    let mut data = json!({
         "callId": id, "token": token, "tool": tool, "args": args, "preview": preview, "expires": expires,
     });
+    if let Some(reason) = reason {
+        data["reason"] = json!(reason);
+    }
     ServerData::Confirmation.part(Some(id), data)
 }
 

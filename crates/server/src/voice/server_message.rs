@@ -94,6 +94,8 @@ pub(crate) enum VoiceMessage<'a> {
         #[schemars(schema_with = "any")]
         args: &'a Value,
         preview: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<&'a str>,
         expires: u64,
     },
     Progress {
@@ -188,6 +190,7 @@ impl<'a> VoiceMessage<'a> {
                 tool: &request.tool,
                 args: &request.args,
                 preview: &request.preview,
+                reason: request.reason.as_deref(),
                 expires: request.expires,
             },
             ServerMessage::Progress { id, text } => Self::Progress { call_id: id, text },

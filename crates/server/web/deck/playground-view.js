@@ -121,7 +121,7 @@ class PlaygroundView extends View {
   }
 
   /** @param {Api.PlaygroundResponse} played */
-  #show({ response, gates, question, arguments: args, messages, sessionId }) {
+  #show({ response, gates, question, reason, arguments: args, messages, sessionId }) {
     const outcome = response.ok ? 'Done' : `Failed: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
     const isAsked = !response.ok && response.error.type === 'CONFIRMATION_REQUIRED';
     fill(
@@ -137,6 +137,7 @@ class PlaygroundView extends View {
           'div',
           { class: 'question', 'data-testid': 'play-question' },
           h('p', {}, 'Approval needed: ', h('bdi', {}, visible(question)), isAsked && ' Tick the box and run again to approve.'),
+          reason && h('p', { class: 'quiet' }, h('bdi', {}, visible(reason))),
           fields(args),
         ),
       h('h4', {}, 'Gates'),

@@ -63,6 +63,8 @@ export class ConfirmCard extends HTMLElement {
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
       h('h3', { id }, icon('shield'), this.#title),
       h('p', { class: 'confirm-preview' }, h('bdi', {}, visible(inLocalTime(question?.preview ?? tool.name)))),
+      question?.reason &&
+        h('p', { class: 'confirm-reason', 'data-testid': 'confirm-reason' }, h('bdi', {}, visible(question.reason))),
       h(
         'details',
         { open: true },

@@ -3,7 +3,8 @@
 /** @typedef {Api.Gate} GateStep */
 /**
  * @typedef {{
- *   callId: string, token: string | null, tool: string, args: unknown, preview: string, expires: number
+ *   callId: string, token: string | null, tool: string, args: unknown, preview: string, reason?: string,
+ *   expires: number
  * }} Question
  */
 /** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown'} ToolState */

@@ -48,6 +48,7 @@ impl<S: CallSession> CallState<S> {
         }
         self.speech.interruption.on_user_text(was_speaking, was_awaited, self.timing.now);
         self.begin_turn();
+        self.session.add_user_words(&format!("\n{text}\n"));
         self.journal.add_user_text(text);
         let (by, shown) = (Speaker::User, text.to_owned());
         self.send_client(ClientOutput::Transcript { by, text: shown, is_final: true, is_late: false });

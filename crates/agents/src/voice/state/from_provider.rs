@@ -53,6 +53,7 @@ impl<S: CallSession> CallState<S> {
         let is_last = piece.stage == TranscriptStage::Final;
         if !self.speech.is_turn_open && self.speech.reports_speech {
             // The user has not begun to speak since the turn ended, so these are words of that turn.
+            self.add_user_words(&piece);
             if !is_interim {
                 self.journal.add_late_transcript(&piece.text);
                 self.input_audio.clear();
@@ -60,6 +61,7 @@ impl<S: CallSession> CallState<S> {
             return self.show_transcript(Speaker::User, piece, true);
         }
         self.begin_turn();
+        self.add_user_words(&piece);
         self.journal.add_user_transcript(&piece.text, piece.stage);
         // The words stand for the audio now.
         if !is_interim {
@@ -68,6 +70,15 @@ impl<S: CallSession> CallState<S> {
         self.show_transcript(Speaker::User, piece, false);
         if is_last {
             self.store_journal();
+        }
+    }
+
+    /// What stands in the transcript of the user's own audio counts as their words; a guess does not.
+    fn add_user_words(&mut self, piece: &TranscriptPiece<'static>) {
+        match piece.stage {
+            TranscriptStage::Interim => {}
+            TranscriptStage::Segment => self.session.add_user_words(&piece.text),
+            TranscriptStage::Final => self.session.add_user_words(&format!("{}\n", piece.text)),
         }
     }
 

@@ -134,6 +134,7 @@ impl Fixture {
         let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
             audit: audit.clone(),
+            topics: BTreeMap::from([("sensitive".to_owned(), vec!["weapons".to_owned()])]).into(),
             ..RuntimeParts::new(store.clone())
         });
         Self { snapshot: snapshot(&effects), effects, store, clock, audit, orchestrator }
@@ -230,6 +231,22 @@ fn definitions() -> Vec<Value> {
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
         definition("broken_off", json!({})),
         definition(
+            "draw",
+            json!({
+                "requiresConfirmation": "policy",
+                "confirmWhen": { "notRequestedThisTurn": true, "topics": "sensitive", "over": { "/top_k": 7 } },
+                "requestedBy": { "en": ["draw *", "* picture *"] },
+            }),
+        ),
+        definition("always_ask", json!({ "requiresConfirmation": "policy" })),
+        definition("sluggish", json!({ "latencyBudgetMs": 1, "sideEffects": "none", "category": "utility" })),
+        definition(
+            "crash_look",
+            json!({ "sideEffects": "read_only", "category": "retrieval", "idempotent": true }),
+        ),
+        definition("crash_asked", json!({ "requiresConfirmation": true, "sideEffects": "read_only" })),
+        definition("remember", json!({ "sideEffects": "none", "category": "utility" })),
+        definition(
             "slow_to_retry",
             json!({ "sideEffects": "read_only", "category": "utility", "idempotent": true }),
         ),
@@ -274,7 +291,10 @@ async fn perform(
     let (turn, process) = (context.facts().session.turn, effects.restarts.load(Ordering::Relaxed));
     effects.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, process });
     match tool {
-        "book" | "pay" | "pay_twice" | "rare" | "toss" => effects.count(&what),
+        "book" | "pay" | "pay_twice" | "rare" | "toss" | "draw" | "always_ask" => effects.count(&what),
+        // In real time, which is what is measured.
+        "sluggish" => std::thread::sleep(Duration::from_millis(20)),
+        "remember" => context.audit(&what, json!({ "kept": true })),
         "look" if what.contains("nothing") => {
             effects.count(&what);
             return Ok(json!({ "results": [], "took": 1 }));
@@ -304,7 +324,7 @@ async fn perform(
                 "confirmation_request": { "token": "qdc_made_up" }, "error": { "type": "CONFIRMATION_REQUIRED" },
             }));
         }
-        "crash" => {
+        "crash" | "crash_look" | "crash_asked" => {
             context.log(LogLevel::Warn, &format!("about to break with {}", args["secret"]));
             panic!("{} is inside", args["secret"]);
         }

@@ -12,6 +12,7 @@ mod interruptions;
 mod isolation;
 mod messages;
 mod records;
+mod policy;
 mod resumption;
 mod resumption_reads;
 mod secrets;

@@ -57,6 +57,8 @@ pub(super) struct PlaygroundResponse {
     gates: Option<Value>,
     /// The question that the user would be asked.
     question: Option<String>,
+    /// Why they would be asked, where the tool asks only at times.
+    reason: Option<String>,
     /// What the user would approve: all arguments of the call, including defaults.
     #[schemars(schema_with = "nullable_object")]
     arguments: Option<Value>,
@@ -106,12 +108,14 @@ async fn play(
     let Some(PlaygroundResult { answer, confirmation, messages }) = result else {
         return Err(outcome_unknown("no answer"));
     };
+    let reason = confirmation.as_ref().and_then(|request| request.reason.clone());
     let (question, arguments) = confirmation.map(|request| (request.preview, request.args)).unzip();
     let body = PlaygroundResponse {
         session_id: session.id().to_owned(),
         response: answer.response.clone(),
         gates: answer.trace.as_ref().map(|trace| json!(trace.explain())),
         question,
+        reason,
         arguments,
         messages,
     };

@@ -108,6 +108,9 @@ pub(crate) struct ConfirmationShape {
     args: Value,
     /// One sentence for the user.
     preview: String,
+    /// Why the user is asked, where the tool asks only at times.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 #[derive(JsonSchema)]

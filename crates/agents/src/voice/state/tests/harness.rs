@@ -26,11 +26,18 @@ pub(super) struct FakeSession {
     pub(super) end: Option<PendingEnd>,
     /// Notes that the session gives at the beginning of the next turn.
     pub(super) notes: Vec<String>,
+    /// The user's words of this turn.
+    pub(super) user_words: String,
 }
 
 impl CallSession for FakeSession {
     fn begin_turn(&mut self) -> Vec<String> {
+        self.user_words.clear();
         std::mem::take(&mut self.notes)
+    }
+
+    fn add_user_words(&mut self, words: &str) {
+        self.user_words.push_str(words);
     }
 
     fn interrupt(&mut self) {
