@@ -237,7 +237,8 @@ impl GateRecorder {
 
 impl AuditSink for GateRecorder {
     fn record(&self, event: AuditEvent) {
-        if &*event.event == "tool_execution" {
+        // Events of handlers have a source; one of them may have the same name.
+        if &*event.event == "tool_execution" && !event.fields.contains_key("source") {
             let gates = event.fields.get("gates").cloned().unwrap_or_default();
             self.lock().push_back(gates);
         }

@@ -28,6 +28,9 @@ pub use reader::{AuditEntry, AuditReader};
 pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};
 
+/// The `source` of events that a handler has named. Those without one are ours.
+pub(crate) const HANDLER_SOURCE: &str = "handler";
+
 /// One line of the audit log, before it is chained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEvent {

@@ -11,6 +11,7 @@ use quarterdeck_contracts::{Commit, Overlay};
 use serde_json::{Value, json};
 
 use super::call::{Ancestor, ToolCall};
+use crate::audit::HANDLER_SOURCE;
 use crate::session::{ClientEvent, SessionCore};
 
 /// How many audit entries and progress notes one call may make, together.
@@ -171,9 +172,9 @@ impl Context for CallContext {
         fields.insert("callId".into(), json!(self.facts.call_id));
         fields.insert("toolId".into(), json!(self.tool()));
         fields.insert("data".into(), data);
-        // A handler's own names must not pass for ours.
-        let event = format!("handler.{}", shortened(event));
-        self.core.audit(&event, fields);
+        // It is a handler's own name, which must not pass for one of ours.
+        fields.insert("source".into(), HANDLER_SOURCE.into());
+        self.core.audit(&shortened(event), fields);
     }
 
     fn progress(&self, text: &str) {

@@ -32,6 +32,7 @@ const actions = {
  * @returns {'good' | 'bad' | 'warn' | 'quiet'}
  */
 export function tone(line) {
+  if (line.source === 'handler') return 'quiet';
   if (line.event === 'tool_execution') return line.ok ? 'good' : line.how === 'refused' ? 'warn' : 'bad';
   if (line.event === 'confirmation') return line.step === 'approved' ? 'good' : 'warn';
   if (line.event === 'state_transition') return line.applied ? 'quiet' : 'warn';
@@ -40,6 +41,8 @@ export function tone(line) {
 
 /** A short description of the event. @param {Line} line */
 export function describe(line) {
+  // A handler chooses the names of its events, which may be those of ours.
+  if (line.source === 'handler') return `${line.toolId}: ${String(line.event).replaceAll('_', ' ')}`;
   switch (line.event) {
     case 'tool_execution': {
       const outcome = line.ok ? (line.how ?? 'done') : `${line.how ?? 'failed'}: ${line.errorType ?? 'unknown'}`;

@@ -109,7 +109,7 @@ class LiveView extends View {
 
   /** @param {import('./audit-line.js').Line} line */
   #isShown(line) {
-    return this.#all.checked || line.event === 'tool_execution';
+    return this.#all.checked || (line.event === 'tool_execution' && line.source !== 'handler');
   }
 
   /** @param {import('./audit-line.js').Line} line */

@@ -163,6 +163,9 @@ pub(crate) struct AuditLineShape {
     #[schemars(skip_serializing_if = "Option::is_none")]
     seq: Option<i64>,
     event: String,
+    /// `handler` where the event is a tool's own.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     time: String,
     #[schemars(skip_serializing_if = "Option::is_none")]
     session_id: Option<String>,
