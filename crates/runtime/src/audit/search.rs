@@ -35,6 +35,8 @@ pub struct AuditMatches {
     /// Where to go on; `None` when there is nothing older.
     pub next: Option<u64>,
     pub scanned_bytes: u64,
+    /// Lines among those scanned that cannot be read: too long, or no JSON object.
+    pub damaged_lines: u64,
 }
 
 /// Searches a log from its end. It blocks.
@@ -53,15 +55,20 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
     let (mut bytes, mut too_old) = (0, 0);
     while let Some((start, line)) = lines.previous()? {
         found.scanned_bytes = begin - start;
-        if may_match(&line, &wanted.filter, needle.as_deref())
+        let line = line.unwrap_or_default();
+        let is_damaged = !is_object(&line);
+        found.damaged_lines += u64::from(is_damaged);
+        if !is_damaged
+            && may_match(&line, &wanted.filter, needle.as_deref())
             && let Ok(value) = serde_json::from_str::<Value>(&line)
-            && value.is_object()
             && matches_filter(&value, &wanted.filter)
         {
             bytes += line.len();
             found.lines.push(value);
         }
-        too_old = if is_before(&line, wanted.filter.since.as_deref()) { too_old + 1 } else { 0 };
+        if !is_damaged {
+            too_old = if is_before(&line, wanted.filter.since.as_deref()) { too_old + 1 } else { 0 };
+        }
         if too_old >= MAX_OLD_LINES {
             return Ok(found);
         }
@@ -72,6 +79,11 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
         }
     }
     Ok(found)
+}
+
+/// Whether a line is a JSON object, without making one of it.
+fn is_object(line: &str) -> bool {
+    line.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// Whether a line is worth parsing, from its text alone.
@@ -108,8 +120,8 @@ struct ReverseLines {
 }
 
 impl ReverseLines {
-    /// The line before, and where it begins. Lines that are not UTF-8 are skipped.
-    fn previous(&mut self) -> io::Result<Option<(u64, String)>> {
+    /// The line before, and where it begins; without its text if that is too long or not UTF-8.
+    fn previous(&mut self) -> io::Result<Option<(u64, Option<String>)>> {
         loop {
             let end = self.pending.iter().rposition(|byte| *byte == b'\n');
             if end.is_none() && self.position > 0 {
@@ -124,10 +136,8 @@ impl ReverseLines {
             self.pending.truncate(end.unwrap_or(0));
             let is_whole = std::mem::replace(&mut self.has_end, true);
             let is_too_long = std::mem::take(&mut self.is_too_long);
-            if let Ok(line) = String::from_utf8(line)
-                && is_whole
-                && !is_too_long
-            {
+            if is_whole {
+                let line = if is_too_long { None } else { String::from_utf8(line).ok() };
                 return Ok(Some((self.position + start as u64, line)));
             }
         }
@@ -156,6 +166,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::audit::{AuditEntry, AuditReader};
 
     fn sample_log(text: &str) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -203,6 +214,7 @@ mod tests {
             numbers(&search(file.path(), &search_for).unwrap())
         };
         assert_eq!(by(|_| {}), [3, 2, 1]);
+        assert_eq!(search(file.path(), &wanted()).unwrap().damaged_lines, 2);
         assert_eq!(by(|wanted| wanted.filter.session = Some("ann".into())), [1]);
         assert_eq!(by(|wanted| wanted.text = Some("ANN".into())), [3, 1]);
         assert_eq!(by(|wanted| wanted.filter.since = Some("2026-01-01T00:00:02".into())), [3, 2]);
@@ -224,12 +236,53 @@ mod tests {
         assert!(found.scanned_bytes < text.len() as u64 / 2, "what is too old is not looked at");
     }
 
+    /// The terminal reads forwards and parses every line; the deck reads backwards and only what may match.
+    #[test]
+    fn damaged_lines_are_counted_as_the_terminal_counts_them_whatever_is_searched_for() {
+        let mut bytes = Vec::new();
+        for damage in ["", "[]", "7", "{\"seq\":1", "{} {}", "\u{feff}{}", "\"x\""] {
+            bytes.extend(line(1, "ann").into_bytes());
+            bytes.extend(damage.as_bytes());
+            bytes.push(b'\n');
+        }
+        bytes.extend(b"\xff\xfe\n");
+        bytes.extend(line(2, "ben").into_bytes());
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+
+        let mut reader = AuditReader::open(file.path()).unwrap();
+        let mut damaged = 0;
+        loop {
+            match reader.next_entry().unwrap() {
+                AuditEntry::Damaged(_) => damaged += 1,
+                AuditEntry::End => break,
+                AuditEntry::Line(..) | AuditEntry::Partial(_) => {}
+            }
+        }
+        assert_eq!(damaged, 8);
+        for session in [None, Some("ben"), Some("unknown")] {
+            let filter = Filter { session: session.map(str::to_owned), ..Filter::default() };
+            let found = search(file.path(), &Search { filter, ..wanted() }).unwrap();
+            assert_eq!(found.damaged_lines, damaged, "{session:?}");
+        }
+        let (mut sum, mut before) = (0, None);
+        loop {
+            let found = search(file.path(), &Search { before, max_lines: 1, ..wanted() }).unwrap();
+            sum += found.damaged_lines;
+            before = found.next;
+            if before.is_none() {
+                break;
+            }
+        }
+        assert_eq!(sum, damaged, "pages count each line once");
+    }
+
     #[test]
     fn a_line_that_is_too_long_is_passed() {
         let long = "x".repeat(MAX_LINE_BYTES + (1 << 20));
         let text = format!("{}{{\"seq\":7,\"x\":\"{long}\"}}\n{}", line(1, "a"), line(2, "a"));
         let found = search(sample_log(&text).path(), &wanted()).unwrap();
-        assert_eq!(numbers(&found), [2, 1]);
+        assert_eq!((numbers(&found), found.damaged_lines), (vec![2, 1], 1));
         assert_eq!(search(Path::new("/nowhere/at/all"), &wanted()).unwrap(), AuditMatches::default());
     }
 }

@@ -35,6 +35,9 @@ class AuditView extends View {
     'Older lines',
   );
   #scanned = h('span', { class: 'quiet' });
+  #damaged = h('p', { class: 'verdict', role: 'status', 'data-tone': 'bad', 'data-testid': 'audit-damaged', hidden: true });
+  /** Damaged lines in what was scanned for the current query. */
+  #damagedLines = 0;
   #verify = h('button', { 'data-testid': 'verify', onclick: () => this.attempt(() => this.#runVerification()) }, 'Verify the chain');
   #verdict = h('p', { class: 'verdict', role: 'status', 'data-testid': 'verdict' });
   /** The current query. @type {Record<string, string>} */
@@ -77,6 +80,7 @@ class AuditView extends View {
       this.#verdict,
       this.#form,
       this.notice,
+      this.#damaged,
       this.#list,
       h('div', { class: 'row' }, this.#more, this.#scanned),
     );
@@ -95,13 +99,17 @@ class AuditView extends View {
       this.#query[name] = isTime ? new Date(value).toISOString() : value.trim();
     }
     this.#next = null;
+    this.#damagedLines = 0;
     fill(this.#list);
     await this.#older();
   }
 
   async #older() {
-    const { lines, next, lookedAt } = await get('audit', { ...this.#query, before: this.#next });
+    const { lines, next, lookedAt, damagedLines } = await get('audit', { ...this.#query, before: this.#next });
     this.#next = next;
+    this.#damagedLines += damagedLines;
+    this.#damaged.hidden = this.#damagedLines === 0;
+    this.#damaged.textContent = `${formatCount(this.#damagedLines)} damaged ${this.#damagedLines === 1 ? 'line is' : 'lines are'} not shown. Verify the chain to see where the log was changed.`;
     this.#list.append(...lines.map((line) => h('li', {}, lineView(line))));
     this.#more.hidden = next === null;
     this.#scanned.textContent =

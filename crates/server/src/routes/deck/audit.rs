@@ -66,6 +66,8 @@ pub(super) struct AuditPage {
     next: Option<u64>,
     /// Bytes scanned.
     looked_at: u64,
+    /// Lines among those scanned that cannot be read: too long, or no JSON object.
+    damaged_lines: u64,
 }
 
 pub(super) async fn get(
@@ -75,7 +77,12 @@ pub(super) async fn get(
 ) -> Result<Json<AuditPage>, ApiError> {
     let log = audit_log(&app)?;
     let found = search_audit(&app, log, to_search(query)?).await?;
-    Ok(Json(AuditPage { lines: found.lines, next: found.next, looked_at: found.scanned_bytes }))
+    Ok(Json(AuditPage {
+        lines: found.lines,
+        next: found.next,
+        looked_at: found.scanned_bytes,
+        damaged_lines: found.damaged_lines,
+    }))
 }
 
 fn to_search(query: AuditQuery) -> Result<Search, ApiError> {
@@ -116,7 +123,7 @@ pub(super) fn describe() -> Operation {
         "seq": 12, "event": "tool_execution", "time": "2026-11-15T09:30:00.000Z", "sessionId": "ses_1",
         "clientId": "c_1", "toolId": "kb_search", "duration": 12, "ok": true,
     });
-    let example = json!({ "lines": [line], "next": 81_920, "lookedAt": 12_288 });
+    let example = json!({ "lines": [line], "next": 81_920, "lookedAt": 12_288, "damagedLines": 0 });
     operation("searchAudit", "Search the audit log, newest first")
         .query::<AuditQuery>()
         .json_response::<AuditPage>(200, "The lines.", Some(example))
