@@ -108,6 +108,34 @@ impl ErrorType {
         }
     }
 
+    /// Whether it says something about the request, and nothing about the health of the tool that answered: what was asked
+    /// for does not exist, is not allowed, conflicts with something, or is not wanted any more. Such answers do not count
+    /// in error rates.
+    pub fn is_about_request(self) -> bool {
+        match self {
+            Self::Validation
+            | Self::NotFound
+            | Self::ModeRestricted
+            | Self::BudgetExceeded
+            | Self::LoopDetected
+            | Self::ConfirmationRequired
+            | Self::ConfirmationExpired
+            | Self::ConfirmationDenied
+            | Self::ConfirmationInvalid
+            | Self::SessionInactive
+            | Self::SessionActive
+            | Self::Blocked
+            | Self::Conflict
+            | Self::Cancelled => true,
+            Self::Unavailable
+            | Self::Transient
+            | Self::RateLimit
+            | Self::Auth
+            | Self::Permanent
+            | Self::Internal => false,
+        }
+    }
+
     /// Whether only the orchestrator may raise it. A handler that does has a bug.
     pub fn is_confirmation(self) -> bool {
         matches!(

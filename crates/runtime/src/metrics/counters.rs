@@ -30,7 +30,7 @@ pub struct Counters {
 pub struct ToolCounters {
     /// How often its handler has answered.
     pub calls: u64,
-    /// How many of those were failures.
+    /// How many of those were failures. An answer about the request, such as NOT_FOUND, is none.
     pub errors: u64,
     /// How often a gate has refused it.
     pub refused: u64,
@@ -101,7 +101,7 @@ impl ToolMetrics {
     fn copy(&self) -> ToolSamples {
         let counted = ToolCounters {
             calls: self.calls,
-            errors: self.errors.values().sum(),
+            errors: self.failures(),
             refused: self.refused.values().sum(),
             cache_hits: self.cache_hits,
             over_budget: self.slow,

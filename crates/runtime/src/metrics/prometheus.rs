@@ -111,12 +111,14 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
         );
         for (kind, value) in &metrics.errors {
             let labels = [tool[0], ("type", kind.as_str())];
-            to.counter(
-                "quarterdeck_tool_errors_total",
-                "Answers that were failures, by type.",
-                &labels,
-                *value,
-            );
+            let (name, help) = match kind.is_about_request() {
+                false => ("quarterdeck_tool_errors_total", "Answers that were failures, by type."),
+                true => (
+                    "quarterdeck_tool_request_errors_total",
+                    "Answers that something is wrong with the request, by type. They are no failures of the tool.",
+                ),
+            };
+            to.counter(name, help, &labels, *value);
         }
         for (gate, value) in &metrics.refused {
             let labels = [tool[0], ("gate", gate.as_str())];

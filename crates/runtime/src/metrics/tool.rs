@@ -18,6 +18,7 @@ const MIN_RESPONSES: u64 = 20;
 #[derive(Debug)]
 pub(super) struct ToolMetrics {
     pub(super) calls: u64,
+    /// Every answer that was an error, whether it counts as a failure or not.
     pub(super) errors: BTreeMap<ErrorType, u64>,
     pub(super) cache_hits: u64,
     pub(super) refused: BTreeMap<String, u64>,
@@ -64,6 +65,11 @@ impl ToolMetrics {
         self.has_warned.then_some(p95 as u64)
     }
 
+    /// How many answers were failures of the tool, rather than about what it was asked for.
+    pub(super) fn failures(&self) -> u64 {
+        self.errors.iter().filter(|(kind, _)| !kind.is_about_request()).map(|(_, count)| count).sum()
+    }
+
     pub(super) fn record_refusal(&mut self, gate: &str) {
         match self.refused.get_mut(gate) {
             Some(count) => *count += 1,
@@ -90,7 +96,7 @@ impl ToolMetrics {
         let duration = self.duration_ms.summary();
         json!({
             "calls": self.calls,
-            "errors": self.errors.values().sum::<u64>(),
+            "errors": self.failures(),
             "errorTypes": self.errors,
             "avgDuration": ms(duration.average), "p50": ms(duration.p50), "p95": ms(duration.p95), "p99": ms(duration.p99),
             "cacheHits": self.cache_hits,
