@@ -3,18 +3,32 @@
 use serde_json::Value;
 
 /// The names under which tools list what they found.
-const RESULT_LISTS: [&str; 9] =
-    ["results", "items", "records", "existing_events", "hits", "matches", "entries", "documents", "rows"];
+const RESULT_LISTS: [&str; 12] = [
+    "results",
+    "items",
+    "records",
+    "existing_events",
+    "available_slots",
+    "events",
+    "hits",
+    "matches",
+    "entries",
+    "documents",
+    "rows",
+    "slots",
+];
 
-/// Whether an answer's data says that nothing was found. Scalars beside a result list do not count.
+/// Whether an answer's data says that nothing was found: all of its result lists are empty. A calendar without events has
+/// free slots, and is not empty. Scalars beside the lists do not count.
 pub(crate) fn is_empty_result(data: &Value) -> bool {
     match data {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => {
-            if let Some(Value::Array(list)) = RESULT_LISTS.iter().find_map(|name| fields.get(*name)) {
-                return list.is_empty();
+            let mut named = RESULT_LISTS.iter().filter_map(|name| fields.get(*name)?.as_array()).peekable();
+            if named.peek().is_some() {
+                return named.all(Vec::is_empty);
             }
             // A list of another name counts when nothing but scalars stands beside it.
             let mut lists = 0;
@@ -47,7 +61,8 @@ mod tests {
             json!({}),
             json!({ "results": [] }),
             json!({ "results": [], "query_time_ms": 3, "clamped": true }),
-            json!({ "existing_events": [], "available_slots": [1], "summary": "0 busy periods" }),
+            json!({ "existing_events": [], "available_slots": [], "summary": "0 busy periods" }),
+            json!({ "results": [], "filters": { "type": "person" } }),
             json!({ "found": [], "took": 3 }),
         ] {
             assert!(is_empty_result(&nothing), "{nothing}");
@@ -62,6 +77,9 @@ mod tests {
             json!("x"),
             json!([null]),
             json!({ "results": [{}], "empty": "none" }),
+            json!({ "existing_events": [], "available_slots": [{}], "summary": "0 busy periods, 1 available slot" }),
+            json!({ "existing_events": [{}], "available_slots": [], "summary": "1 busy period" }),
+            json!({ "items": [], "records": [1] }),
             json!({ "total": 0 }),
             json!({ "record": {} }),
             json!({ "a": [], "b": [1] }),
