@@ -65,10 +65,12 @@ pub(crate) fn host_failure(metadata: &Metadata, error: &HostError) -> ToolError 
     }
 }
 
-/// An unforeseen failure. The message names the tool and no internals.
+/// An unforeseen failure. The message names the tool and no internals. A tool that does not write has done nothing,
+/// however it ended.
 pub(crate) fn internal_fault(metadata: &Metadata) -> ToolError {
     let message = format!("{} failed because of a fault inside it.", metadata.tool_id);
-    ToolError { partial_side_effects: Some(true), ..ToolError::new(ErrorType::Internal, message) }
+    let writes = metadata.side_effects == SideEffects::Writes;
+    ToolError { partial_side_effects: Some(writes), ..ToolError::new(ErrorType::Internal, message) }
 }
 
 /// A call that names a tool which does not exist.
@@ -80,6 +82,15 @@ pub(crate) fn unknown_tool(name: &str) -> ToolError {
 pub(crate) fn cancelled(tool: &str) -> ToolError {
     let message = format!("{tool} was cancelled; whether there is a result is not known.");
     refusal_error(ErrorType::Cancelled, message)
+}
+
+/// A call that has started and was not recorded.
+pub(crate) fn outcome_lost(tool: &str, writes: bool) -> ToolError {
+    if writes {
+        return outcome_unknown(tool);
+    }
+    let message = format!("{tool} was interrupted, and its result is lost. It changes nothing.");
+    refusal_error(ErrorType::Internal, message).with_suggestion("Call it again if it is still needed.")
 }
 
 /// A write that has started and was not recorded.

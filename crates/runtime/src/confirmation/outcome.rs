@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quarterdeck_contracts::ToolResponse;
 
 use super::row::Status;
-use crate::envelope::{confirmation_denied, confirmation_expired, outcome_unknown, replayed};
+use crate::envelope::{confirmation_denied, confirmation_expired, outcome_lost, replayed};
 use crate::ledger::Entry;
 use crate::pipeline::{Reservation, find_recorded};
 use crate::session::{Answer, SessionCore};
@@ -23,7 +23,7 @@ pub(super) async fn answer_from_record(
         Status::Expired => refusal(confirmation_expired()),
         Status::Open | Status::Approved => match find_recorded(core, entry).await {
             Reservation::Recorded(envelope) => Arc::new(replayed(&envelope, entry.turn)),
-            _ => refusal(outcome_unknown(&entry.tool)),
+            _ => refusal(outcome_lost(&entry.tool, entry.writes)),
         },
     };
     // Dropped undelivered, it goes to the client that is connected.

@@ -18,7 +18,7 @@ use super::outcome::{answer_from_record, close, suspended_call};
 use super::row::{ConfirmationRow, Status};
 use super::token::hash;
 use crate::envelope::{
-    confirmation_denied, confirmation_expired, confirmation_invalid, outcome_unknown, replayed,
+    confirmation_denied, confirmation_expired, confirmation_invalid, outcome_lost, replayed,
 };
 use crate::ledger::Entry;
 use crate::pipeline::{Reservation, ToolCall, reserve, run_reserved, start};
@@ -154,6 +154,7 @@ impl ClaimedConfirmation {
         let (sender, receiver) = oneshot::channel();
         let session = core.clone();
         let (call_id, tool) = (self.row.call_id.clone(), self.row.tool.clone());
+        let writes = self.entry.writes;
         start(async move {
             let answer = match decision {
                 ConfirmationAnswer::Approve => self.approve(&session).await,
@@ -162,7 +163,7 @@ impl ClaimedConfirmation {
             drop(sender.send(answer));
         });
         receiver.await.unwrap_or_else(|_| {
-            let response = core.refusal(&tool, outcome_unknown(&tool));
+            let response = core.refusal(&tool, outcome_lost(&tool, writes));
             Answer::unguarded(call_id.into(), tool.into(), response)
         })
     }
@@ -199,8 +200,9 @@ impl ClaimedConfirmation {
             confirmation.is_some_and(|confirmation| confirmation.suspended.is_some())
         };
         run_reserved(core, call).await;
-        let response =
-            entry.answer().unwrap_or_else(|| core.refusal(&entry.tool, outcome_unknown(&entry.tool)));
+        let response = entry
+            .answer()
+            .unwrap_or_else(|| core.refusal(&entry.tool, outcome_lost(&entry.tool, entry.writes)));
         let answer = Answer::to_suspended(core, &entry, response);
         if was_suspended { answer } else { add_note(core, &entry, answer) }
     }
