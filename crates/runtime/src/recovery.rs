@@ -8,7 +8,6 @@ use crate::confirmation::{ConfirmationRow, Status, expire_later, index_key};
 use crate::envelope::outcome_unknown;
 use crate::gates::Redelivery;
 use crate::ids::random_hex;
-use crate::ledger::Ledger;
 use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
 use crate::store_keys::all_rows;
 
@@ -22,7 +21,7 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
         // The session's own row may be older than its last write.
         let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
         let last = last.max(data.ledger.turn_number());
-        data.ledger = Ledger::new(last, core.shared.policy.max_remembered_calls);
+        data.ledger = core.new_ledger(last);
         // It is not known which look-ups of the turn were not stored in time, and a budget is never exceeded: what the
         // turn has recorded is answered from the record, and the next turn is free again.
         data.ledger.turn().exhaust(core.shared.policy.budgets(core.mode));

@@ -4,7 +4,9 @@
 
 mod empty_result;
 mod entry;
+mod history;
 mod keys;
+mod slow;
 mod turn;
 
 use std::collections::VecDeque;
@@ -15,13 +17,14 @@ use quarterdeck_contracts::ToolResponse;
 pub(crate) use empty_result::is_empty_result;
 pub use entry::Phase;
 pub(crate) use entry::{CallIdentity, CallUpdate, Entry};
+use history::TurnHistory;
 pub(crate) use keys::{content, hash_key};
+pub(crate) use slow::SlowCalls;
 pub(crate) use turn::Turn;
 
 use crate::gates::{Duplicate, Redelivery};
+use crate::metrics::TrackedTurns;
 
-/// How many turns are remembered, the present one included.
-const MAX_TURNS: usize = 5;
 /// How many refusals are remembered for their ids.
 const MAX_REFUSALS: usize = 200;
 
@@ -29,7 +32,7 @@ const MAX_REFUSALS: usize = 200;
 type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 pub(crate) struct Ledger {
-    turns: VecDeque<Turn>,
+    turns: TurnHistory,
     /// The calls of this turn, by content.
     by_content: Map<Arc<str>, Arc<Entry>>,
     by_provider_id: Map<Arc<str>, KnownCall>,
@@ -41,6 +44,8 @@ pub(crate) struct Ledger {
     max_remembered_calls: usize,
     /// Whether the next turn begins with what others wrote.
     announces_foreign_text: bool,
+    /// Calls that took longer than they should, for a note at the beginning of the next turn.
+    slow_calls: SlowCalls,
 }
 
 /// What a provider's id stood for.
@@ -51,9 +56,9 @@ pub(crate) enum KnownCall {
 }
 
 impl Ledger {
-    pub(crate) fn new(turn: u64, max_remembered_calls: usize) -> Self {
+    pub(crate) fn new(turn: u64, max_remembered_calls: usize, tracked: TrackedTurns) -> Self {
         Self {
-            turns: VecDeque::from([Turn::new(turn)]),
+            turns: TurnHistory::new(Turn::new(turn), tracked),
             by_content: Map::default(),
             by_provider_id: Map::default(),
             undelivered_writes: Map::default(),
@@ -61,31 +66,34 @@ impl Ledger {
             refusals: VecDeque::new(),
             max_remembered_calls,
             announces_foreign_text: false,
+            slow_calls: SlowCalls::default(),
         }
     }
 
     pub(crate) fn turn(&mut self) -> &mut Turn {
-        if self.turns.is_empty() {
-            self.turns.push_back(Turn::default());
-        }
-        let last = self.turns.len() - 1;
-        &mut self.turns[last]
+        self.turns.present()
     }
 
     pub(crate) fn turn_number(&self) -> u64 {
-        self.turns.back().map_or(0, |turn| turn.number)
+        self.turns.present_number()
+    }
+
+    pub(crate) fn slow_calls(&mut self) -> &mut SlowCalls {
+        &mut self.slow_calls
+    }
+
+    /// The session has ended: its turns do not count among those that are tracked.
+    pub(crate) fn stop_tracking(&mut self) {
+        self.turns.stop_tracking();
     }
 
     /// Budgets and loop counts start over.
     pub(crate) fn begin_turn(&mut self) -> u64 {
         let number = self.turn_number() + 1;
-        if self.turns.len() == MAX_TURNS {
-            self.turns.pop_front();
-        }
         let has_read_foreign_text = std::mem::take(&mut self.announces_foreign_text);
         let mut turn = Turn::new(number);
         turn.has_read_foreign_text = has_read_foreign_text;
-        self.turns.push_back(turn);
+        self.turns.push(turn);
         self.by_content.clear();
         number
     }

@@ -19,12 +19,14 @@ pub(crate) struct Turn {
     pub(crate) calls: u32,
     /// Those of them that retrieve.
     pub(crate) retrieval: u32,
+    /// How many calls there were when it was last summed up.
+    pub(crate) summed_up_calls: u32,
     /// Whether text that is not the user's own was read in it.
     pub(crate) has_read_foreign_text: bool,
-    /// How long handlers have run.
-    pub(crate) tool_time: Duration,
     /// What the user has typed or said in it.
     pub(crate) user_words: Arc<str>,
+    /// How long handlers have run.
+    pub(crate) tool_time: Duration,
     seen: Map<Arc<str>, u32>,
     empty: Map<Arc<str>, u32>,
 }
@@ -37,13 +39,11 @@ impl Turn {
     /// Leaves no budget, for a turn of which it is not known what it has used and read.
     pub(crate) fn exhaust(&mut self, budgets: &Budgets) {
         (self.calls, self.retrieval) = (budgets.calls, budgets.retrieval);
+        // These are not calls that it is known to have made.
+        self.summed_up_calls = self.calls;
         self.has_read_foreign_text = true;
     }
 
-    /// How many equal calls this turn has seen.
-    pub(crate) fn seen(&self, content: &str) -> u32 {
-        self.seen.get(content).copied().unwrap_or(0)
-    }
     /// Adds words of the user, up to a limit beyond which no request is looked for.
     pub(crate) fn add_user_words(&mut self, words: &str) {
         let room = MAX_USER_WORDS_BYTES.saturating_sub(self.user_words.len());
@@ -53,6 +53,10 @@ impl Turn {
         }
     }
 
+    /// How many equal calls this turn has seen.
+    pub(crate) fn seen(&self, content: &str) -> u32 {
+        self.seen.get(content).copied().unwrap_or(0)
+    }
 
     pub(crate) fn count_seen(&mut self, content: &Arc<str>) {
         if let Some(count) = self.seen.get_mut(content) {

@@ -8,6 +8,7 @@ mod tool;
 mod window;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use tool::ToolMetrics;
 #[derive(Debug, Default)]
 pub struct Metrics {
     counts: Mutex<Counts>,
+    tracked_turns: TrackedTurns,
     exporter: Exporter,
 }
 
@@ -37,6 +39,9 @@ struct Counts {
     context: Context,
     audit_lost: u64,
 }
+
+/// Counts the turns that loop detection holds of all sessions.
+pub(crate) type TrackedTurns = Arc<AtomicU64>;
 
 /// Use of the model's context window, in tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,6 +95,11 @@ impl Metrics {
         self.lock().turns += 1;
     }
 
+    /// What a session's ledger counts its turns in.
+    pub(crate) fn tracked_turns(&self) -> TrackedTurns {
+        self.tracked_turns.clone()
+    }
+
     /// Records the tokens that a session starts with, and warns when the model's window is nearly full.
     pub fn context(&self, system_prompt: u64, declarations: u64, used: u64, window: u64) {
         let mut counts = self.lock();
@@ -121,7 +131,10 @@ impl Metrics {
                 "toolDeclTokens": counts.context.declarations,
                 "peakTokens": counts.context.peak,
             },
-            "loopDetection": { "activeSessions": counts.text + counts.voice, "totalTurnsTracked": counts.turns },
+            "loopDetection": {
+                "activeSessions": counts.text + counts.voice,
+                "totalTurnsTracked": self.tracked_turns.load(Ordering::Relaxed),
+            },
             "tools": each(ToolMetrics::totals),
             "sessions": {
                 "active": counts.text + counts.voice, "text": counts.text, "voice": counts.voice, "total": counts.total,

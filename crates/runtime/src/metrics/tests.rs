@@ -17,8 +17,76 @@ fn some() -> Metrics {
     metrics.session_opened(Mode::Voice);
     metrics.session_ended(Mode::Voice);
     metrics.turn_started();
+    metrics.tracked_turns().store(3, Ordering::Relaxed);
     metrics.context(3_200, 9_300, 18_100, 1_000_000);
     metrics
+}
+
+/// What is logged on this thread while something is done.
+fn logged(what: impl FnOnce()) -> String {
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(subscriber, what);
+    String::from_utf8(log.0.lock().unwrap().clone()).unwrap()
+}
+
+#[test]
+fn a_p95_over_1500_characters_is_warned_about_once_with_the_tools_name() {
+    let answers = |count: usize, size: usize| {
+        let metrics = Metrics::default();
+        logged(|| {
+            for _ in 0..count {
+                let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false };
+                metrics.record_execution(&"kb_search".into(), sample);
+            }
+        })
+    };
+    let log = answers(100, 1_501);
+    let warnings: Vec<_> =
+        log.lines().filter(|line| line.contains("responses of a tool are large")).collect();
+    let [warning] = warnings[..] else { panic!("{log}") };
+    assert!(
+        warning.contains("WARN") && warning.contains("tool=kb_search") && warning.contains("p95=1501"),
+        "{warning}"
+    );
+    assert_eq!(answers(100, 1_500), "", "1,500 is not too much");
+    assert_eq!(answers(19, 9_000), "", "a few answers have no p95");
+}
+
+#[test]
+fn a_few_long_answers_are_not_warned_about() {
+    let metrics = Metrics::default();
+    let log = logged(|| {
+        for number in 0..1_000 {
+            let size = if number % 25 == 24 { 50_000 } else { 100 };
+            let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false };
+            metrics.record_execution(&"kb_search".into(), sample);
+        }
+    });
+    assert_eq!(log, "");
+}
+
+#[test]
+fn a_window_that_is_more_than_nine_tenths_full_is_warned_about() {
+    let used = |tokens: u64, window: u64| logged(|| Metrics::default().context(10, 10, tokens, window));
+    let warning = used(901, 1_000);
+    assert!(warning.contains("WARN") && warning.contains("more than 90 %"), "{warning}");
+    assert!(warning.contains("used=901") && warning.contains("window=1000"), "{warning}");
+    assert_eq!(used(900, 1_000), "");
+    assert_eq!(used(5_000, 0), "", "a model whose window is not known");
 }
 
 #[test]
@@ -54,7 +122,7 @@ fn metrics_are_written_as_json() {
           },
           "loopDetection": {
             "activeSessions": 1,
-            "totalTurnsTracked": 1
+            "totalTurnsTracked": 3
           },
           "tools": {
             "kb_search": {

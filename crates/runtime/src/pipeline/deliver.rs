@@ -22,6 +22,7 @@ pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutc
     let mut transitions = Vec::new();
     if is_executed {
         count_result(core, &mut data, entry, &response, elapsed);
+        note_if_slow(core, &mut data, entry, elapsed);
         transitions = apply_intents(core, &mut data, entry, &response, block_message.as_deref());
     }
     if is_final(&response) {
@@ -115,15 +116,28 @@ fn report_abandoned(core: &SessionCore, data: &mut SessionData, entry: &Entry, r
     core.push_event(data, ClientEvent::Answer { reason: DeliveryReason::Abandoned, answer });
 }
 
+/// The model is told of a slow tool when the next turn begins.
+fn note_if_slow(core: &SessionCore, data: &mut SessionData, entry: &Entry, took: Duration) {
+    if let Some(limit) = exceeded_limit(core, entry, took) {
+        data.ledger.slow_calls().add(&entry.tool, took, limit);
+    }
+}
+
+/// The soft limit of a call, where it took longer.
+fn exceeded_limit(core: &SessionCore, entry: &Entry, took: Duration) -> Option<Duration> {
+    let tool = core.snapshot.find(&entry.tool)?;
+    let limit = Duration::from_millis(soft_limit_ms(core, tool.metadata())?);
+    (took.as_millis() > limit.as_millis()).then_some(limit)
+}
+
 /// Counts an execution, and warns when it was slow. Soft limits never block.
 fn measure(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration: Duration) {
-    let Some(tool) = core.snapshot.find(&entry.tool) else { return };
-    let limit_ms = soft_limit_ms(core, tool.metadata());
-    let slow = limit_ms.is_some_and(|limit| duration.as_millis() as u64 > limit);
-    if slow {
+    let limit = exceeded_limit(core, entry, duration);
+    let slow = limit.is_some();
+    if let Some(limit) = limit {
         tracing::warn!(
             session = %core.id, turn = entry.turn, call = %entry.call_id, tool = %entry.tool,
-            took_ms = duration.as_millis() as u64, limit_ms, "tool was slow"
+            took_ms = duration.as_millis() as u64, limit_ms = limit.as_millis() as u64, "tool was slow"
         );
     }
     let error = match &response.outcome {

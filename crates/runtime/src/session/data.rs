@@ -129,14 +129,14 @@ impl Unsaved {
 }
 
 impl SessionData {
-    pub(crate) fn new(row: &SessionRow, max_remembered_calls: usize, client: Arc<ClientFacts>) -> Self {
+    pub(crate) fn new(row: &SessionRow, ledger: Ledger, client: Arc<ClientFacts>) -> Self {
         let confirmation_mode = match row.mode {
             Mode::Text => ConfirmationMode::Suspend,
             Mode::Voice => ConfirmationMode::AnswerFirst,
         };
         Self {
             client,
-            ledger: Ledger::new(row.turn, max_remembered_calls),
+            ledger,
             controller: StateController::new(row.state.clone()),
             connection: ConnectionState { current: None, opened: 0, confirmation_mode },
             events: VecDeque::new(),

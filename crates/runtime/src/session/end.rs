@@ -18,6 +18,8 @@ impl Session {
             let transition = data.controller.end(&end.reason);
             data.facts = None;
             if transition.applied {
+                core.sum_up_turn(&mut data);
+                data.ledger.stop_tracking();
                 core.push_event(&mut data, ClientEvent::End(end.clone()));
             }
             data.unsaved.session = true;
@@ -44,6 +46,7 @@ impl Drop for SessionCore {
             return;
         }
         self.save_now();
+        self.sum_up_turn(&mut self.lock());
         if self.lock().controller.state().is_active {
             self.close();
         }

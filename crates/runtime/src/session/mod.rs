@@ -37,6 +37,7 @@ pub(crate) use rows::{CallRow, SessionRow, session_key};
 
 use crate::envelope::refusal_error;
 use crate::gates::{ClientFacts, missing_condition};
+use crate::ledger::Ledger;
 use crate::registry::{LoadedTool, Snapshot};
 use crate::shared::Shared;
 use crate::state::SessionState;
@@ -73,7 +74,7 @@ impl SessionCore {
         shared: Arc<Shared>,
         client: Arc<ClientFacts>,
     ) -> Arc<Self> {
-        let data = SessionData::new(row, shared.policy.max_remembered_calls, client);
+        let data = SessionData::new(row, new_ledger(&shared, row.turn), client);
         Arc::new(Self {
             id,
             client: row.client_id.as_str().into(),
@@ -85,6 +86,11 @@ impl SessionCore {
             data: Mutex::new(data),
             event_queued: Notify::new(),
         })
+    }
+
+    /// An empty ledger at a turn.
+    pub(crate) fn new_ledger(&self, turn: u64) -> Ledger {
+        new_ledger(&self.shared, turn)
     }
 
     /// A panic while it is held leaves consistent data: every change is made in one step.
@@ -129,6 +135,10 @@ impl SessionCore {
     pub(crate) fn keep_until(&self) -> Option<u64> {
         Some(self.now_ms() + self.shared.policy.retention.as_millis() as u64)
     }
+}
+
+fn new_ledger(shared: &Shared, turn: u64) -> Ledger {
+    Ledger::new(turn, shared.policy.max_remembered_calls, shared.metrics.tracked_turns())
 }
 
 impl Session {

@@ -29,7 +29,7 @@ impl Session {
         if let Some(number) = key.and_then(|key| data.find_turn(key)) {
             return TurnStart { number, is_repeated: true, answers: Vec::new(), notes: Vec::new() };
         }
-        core.log_turn(&mut data);
+        core.sum_up_turn(&mut data);
         let answers = core.answer_all_suspended(&mut data);
         let number = data.ledger.begin_turn();
         if let Some(key) = key {
@@ -40,6 +40,7 @@ impl Session {
         }
         let mut notes = std::mem::take(&mut data.notes);
         notes.extend(data.controller.take_pending_message());
+        notes.extend(data.ledger.slow_calls().take_note());
         data.seen_ms = core.now_ms();
         data.facts = None;
         data.unsaved.session = true;
@@ -49,7 +50,6 @@ impl Session {
         TurnStart { number, is_repeated: false, answers, notes }
     }
 
-    /// The conversation's own store knows that this turn has begun. A crash may have lost the session's count, and a
     /// Adds what the user has typed, or what stands in the transcript of what they said, to the words of this turn. A tool
     /// may run unasked because of them, so they are never a model's or a tool's. They are joined as they come: a message
     /// of its own ends with a line break.
@@ -57,6 +57,7 @@ impl Session {
         self.core.lock().ledger.turn().add_user_words(words);
     }
 
+    /// The conversation's own store knows that this turn has begun. A crash may have lost the session's count, and a
     /// number is never given twice. What the turn may have used is not known, so it has no budget left.
     pub fn skip_to_turn(&self, turn: u64) {
         let mut data = self.core.lock();
@@ -105,7 +106,9 @@ impl Session {
     }
 
     pub fn complete_turn(&self) {
-        self.core.lock().controller.complete_turn();
+        let mut data = self.core.lock();
+        self.core.sum_up_turn(&mut data);
+        data.controller.complete_turn();
     }
 
     /// Everything that was sent has been heard. The end that waited for it, if there is one; the caller ends the session.
@@ -119,17 +122,21 @@ impl Session {
 }
 
 impl SessionCore {
-    fn log_turn(&self, data: &mut SessionData) {
+    /// Logs what a turn has used: when it is complete, or at the latest when the next one begins or the session ends. A
+    /// turn in which there was more to do after that is summed up again.
+    pub(super) fn sum_up_turn(&self, data: &mut SessionData) {
         let turn = data.ledger.turn();
-        if turn.calls > 0 {
-            let tool_ms = turn.tool_time.as_millis() as u64;
-            tracing::info!(
-                session = %self.id, turn = turn.number, calls = turn.calls, retrieval = turn.retrieval, tool_ms,
-                "turn ended"
-            );
-            if self.shared.policy.budgets(self.mode).turn_ms.is_some_and(|limit| tool_ms > limit) {
-                tracing::warn!(session = %self.id, turn = turn.number, tool_ms, "tools of a turn were slow");
-            }
+        if turn.calls == turn.summed_up_calls {
+            return;
+        }
+        turn.summed_up_calls = turn.calls;
+        let tool_ms = turn.tool_time.as_millis() as u64;
+        tracing::info!(
+            session = %self.id, turn = turn.number, calls = turn.calls, retrieval = turn.retrieval, tool_ms,
+            "turn ended"
+        );
+        if self.shared.policy.budgets(self.mode).turn_ms.is_some_and(|limit| tool_ms > limit) {
+            tracing::warn!(session = %self.id, turn = turn.number, tool_ms, "tools of a turn were slow");
         }
     }
 

@@ -1,8 +1,5 @@
 //! What a definition calls sensitive appears in no record.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use proptest::prelude::{Just, Strategy, prop, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -11,41 +8,9 @@ use quarterdeck_runtime::{Call, ClientEvent, Reply};
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, receive, submit_one};
+use super::log::Log;
 
 const SECRET: &str = "hunter2-planted";
-
-/// A log that a test can read.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    /// Everything that is logged on this thread from now on.
-    fn kept() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let writer = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_ansi(false)
-            .with_writer(move || writer.clone())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn planted_secrets_appear_nowhere() {
