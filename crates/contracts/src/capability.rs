@@ -17,6 +17,7 @@ pub struct Capability(Cow<'static, str>);
 impl Capability {
     pub const KB: Self = built_in::KB.capability();
     pub const CALENDAR: Self = built_in::CALENDAR.capability();
+    pub const IMAGES: Self = built_in::IMAGES.capability();
     pub const STORE: Self = built_in::STORE.capability();
     pub const TOOLS: Self = built_in::TOOLS.capability();
     pub const MODERATION: Self = built_in::MODERATION.capability();
@@ -69,6 +70,8 @@ pub struct CapabilitySpec {
     pub is_always_granted: bool,
     /// See [`Capability::has_foreign_text`].
     pub has_foreign_text: bool,
+    /// What an operator does to have it, where a server may be without it.
+    pub remedy: Option<&'static str>,
 }
 
 /// The methods of a capability, as scripts call them on their `context`.
@@ -90,16 +93,20 @@ impl CapabilitySpec {
         methods: &'static [&'static str],
     ) -> Self {
         let methods = Methods::Object(name, methods);
-        Self { name, description, methods, is_always_granted: false, has_foreign_text: true }
+        Self { name, description, methods, is_always_granted: false, has_foreign_text: true, remedy: None }
     }
 
     const fn own(name: &'static str, description: &'static str, methods: Methods) -> Self {
-        Self { name, description, methods, is_always_granted: false, has_foreign_text: false }
+        Self { name, description, methods, is_always_granted: false, has_foreign_text: false, remedy: None }
     }
 
     const fn always(name: &'static str, methods: Methods) -> Self {
         let description = "Always there; need not be declared.";
-        Self { name, description, methods, is_always_granted: true, has_foreign_text: false }
+        Self { name, description, methods, is_always_granted: true, has_foreign_text: false, remedy: None }
+    }
+
+    const fn with_remedy(self, remedy: &'static str) -> Self {
+        Self { remedy: Some(remedy), ..self }
     }
 
     /// The name, for requests.
@@ -117,6 +124,15 @@ pub mod built_in {
         CapabilitySpec::new("kb", "The knowledge base.", &["search", "query", "get"]);
     pub const CALENDAR: CapabilitySpec =
         CapabilitySpec::new("calendar", "The calendars.", &crate::CALENDAR_METHODS);
+    /// It answers with a file's id and size, never with text of the provider's.
+    pub const IMAGES: CapabilitySpec = CapabilitySpec::own(
+        "images",
+        "Generating images, which become files of the session.",
+        Methods::Object("images", &["generate"]),
+    )
+    .with_remedy(
+        "Set `images.provider` to \"openai\" or \"gemini\", with its key, and start the server again.",
+    );
     pub const STORE: CapabilitySpec = CapabilitySpec::own(
         "store",
         "Small durable values of this tool for this client.",
@@ -134,6 +150,7 @@ pub mod built_in {
 pub const BUILT_IN_CAPABILITIES: &[CapabilitySpec] = &[
     built_in::KB,
     built_in::CALENDAR,
+    built_in::IMAGES,
     built_in::STORE,
     built_in::TOOLS,
     built_in::MODERATION,

@@ -20,6 +20,7 @@ mod error;
 pub mod handler;
 mod hash;
 mod ids;
+mod image;
 mod intent;
 mod knowledge;
 mod live;
@@ -66,6 +67,10 @@ pub use disk::DiskError;
 pub use error::{ErrorType, ToolError};
 pub use hash::{artifact_hash, native_source_hash, sha256, tool_hash};
 pub use ids::{InvalidToolId, ToolId};
+pub use image::{
+    Aspect, ImageError, ImageErrorKind, ImageInfo, ImageProvider, ImageRequest, ImageType,
+    MAX_IMAGE_SIDE_PIXELS,
+};
 pub use intent::{EndAfter, Intent, RequestedIntent};
 pub use knowledge::{
     DateRange, EmbedError, Embedder, EmbeddingModel, EmptyReason, KNOWLEDGE_METHODS, Knowledge,

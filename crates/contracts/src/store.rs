@@ -61,13 +61,15 @@ pub enum Table {
     Values,
     /// Events, by calendar.
     Calendar,
+    /// Files of sessions: what is known of each, and its bytes in pieces.
+    Files,
     /// Heads of the audit chains, by node.
     Audit,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::History,
         Self::Sessions,
         Self::Calls,
@@ -77,6 +79,7 @@ impl Table {
         Self::Rates,
         Self::Values,
         Self::Calendar,
+        Self::Files,
         Self::Audit,
     ];
 
@@ -92,6 +95,7 @@ impl Table {
             Self::Rates => "rates",
             Self::Values => "values",
             Self::Calendar => "calendar",
+            Self::Files => "files",
             Self::Audit => "audit",
         }
     }

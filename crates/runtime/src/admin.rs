@@ -6,6 +6,7 @@ use quarterdeck_contracts::{Commit, CommitError, Mode, Scan, Store, StoreError, 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::files::file_rows;
 use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 use crate::store_keys::{all_rows, index_key};
@@ -150,6 +151,8 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         keys.extend(confirmations.into_iter().map(|(key, _)| (Table::SessionConfirmations, key)));
         let history = all_rows(store, Table::History, &format!("s/{id}/")).await?;
         keys.extend(history.into_iter().map(|(key, _)| (Table::History, key)));
+        let files = file_rows(store, &id).await?;
+        keys.extend(files.into_iter().map(|key| (Table::Files, key)));
         add_windows(&mut keys, &format!("/session/{id}"));
         keys.push((Table::Sessions, session_key(&id)));
         keys.push((Table::Sessions, index_key(client, &id)));

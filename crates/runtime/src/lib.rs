@@ -12,6 +12,7 @@ mod claim;
 mod clock;
 mod confirmation;
 mod envelope;
+mod files;
 pub mod gates;
 mod guarded_context;
 mod host_events;
@@ -40,8 +41,10 @@ pub use admin::{
 };
 pub use blocks::{Block, find_block, lift_block, list_blocks};
 pub use call::Call;
+pub use capabilities::{FileLimits, Images};
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
+pub use files::{SessionFile, find_file, read_file};
 pub use ids::{is_valid_id, random_hex};
 pub use ledger::Phase;
 pub use metrics::{Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json};

@@ -11,7 +11,8 @@ use quarterdeck_contracts::handler::{
     SessionFacts, ToolFacts,
 };
 use quarterdeck_contracts::{
-    BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Event, KnowledgeRecord, Mode, NewEvent, SearchResults,
+    BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Event, ImageRequest, KnowledgeRecord, Mode, NewEvent,
+    SearchResults,
 };
 use serde_json::{Value, json};
 
@@ -43,6 +44,8 @@ pub struct RecordedEffects {
     pub store: BTreeMap<String, Value>,
     /// Appointments that were made.
     pub created: Vec<NewEvent>,
+    /// Images that were asked for.
+    pub images: Vec<ImageRequest>,
     /// Blocks of the client: seconds and message.
     pub blocks: Vec<(Value, Value)>,
     /// Questions to the knowledge base.

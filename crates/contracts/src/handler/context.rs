@@ -134,6 +134,7 @@ pub enum CapabilityErrorCode {
     NotDeclared,
     InvalidArgument,
     OutcomeUnknown,
+    Refused,
 }
 
 impl CapabilityErrorCode {
@@ -150,6 +151,7 @@ impl CapabilityErrorCode {
             Self::NotDeclared => "NOT_DECLARED",
             Self::InvalidArgument => "INVALID_ARGUMENT",
             Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
+            Self::Refused => "REFUSED",
         }
     }
 }
@@ -183,7 +185,7 @@ impl From<CapabilityError> for ToolError {
             CapabilityErrorCode::AuthError => ErrorType::Auth,
             CapabilityErrorCode::NotFound => ErrorType::NotFound,
             CapabilityErrorCode::Conflict => ErrorType::Conflict,
-            CapabilityErrorCode::NotDeclared => ErrorType::Permanent,
+            CapabilityErrorCode::NotDeclared | CapabilityErrorCode::Refused => ErrorType::Permanent,
             CapabilityErrorCode::OutcomeUnknown => return outcome_unknown(error.message),
         };
         let mut failure = ToolError::new(kind, error.message);

@@ -45,6 +45,9 @@ pub trait CapabilityScope: Send + Sync {
     /// The client whose call it is.
     fn client(&self) -> CapabilityClient;
 
+    /// The conversation that it is part of.
+    fn session_id(&self) -> Arc<str>;
+
     /// The tool that is called.
     fn tool_id(&self) -> Arc<str>;
 

@@ -2,6 +2,7 @@
 //! `pipeline/capabilities.rs`; everything else is a provider, and one more is one more entry.
 
 mod calendar;
+mod images;
 mod knowledge;
 mod values;
 
@@ -15,6 +16,8 @@ use self::calendar::CalendarProvider;
 use self::knowledge::KnowledgeProvider;
 use self::values::ValuesProvider;
 use crate::claim::RequiredClaim;
+
+pub use self::images::{FileLimits, Images};
 
 /// Providers by the capability that they answer for.
 pub(crate) struct Capabilities(BTreeMap<Capability, Arc<dyn CapabilityProvider>>);

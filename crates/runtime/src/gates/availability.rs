@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use quarterdeck_contracts::{Availability, Capability, Category, ErrorType, Metadata};
+use quarterdeck_contracts::{Availability, BUILT_IN_CAPABILITIES, Capability, Category, ErrorType, Metadata};
 
-use super::{ClientFacts, Decision, Facts, Gate, Subject, refuse, refuse_with};
+use super::{ClientFacts, Decision, Facts, Gate, Subject, refuse_with};
 
 pub(super) struct AvailabilityGate;
 
@@ -16,13 +16,14 @@ impl Gate for AvailabilityGate {
 
     fn judge(&self, call: &mut Subject<'_>, facts: &Facts) -> Decision {
         let Some(tool) = call.tool else { return Decision::Pass };
-        if let Some(reason) = tool
+        if let Some(missing) = tool
             .metadata
             .availability
             .as_ref()
             .and_then(|asked| missing_condition(asked, &facts.client, &facts.present))
         {
-            return refuse(ErrorType::Unavailable, format!("{} is not available: {reason}.", call.name));
+            let message = format!("{} is not available: {}.", call.name, missing.reason);
+            return refuse_with(ErrorType::Unavailable, message, missing.suggestion());
         }
         if facts.has_read_foreign_text && can_block(tool.metadata) {
             return refuse_with(
@@ -54,25 +55,51 @@ fn can_block(metadata: &Metadata) -> bool {
     metadata.effective_capabilities().contains(&Capability::MODERATION)
 }
 
+/// A condition that does not hold.
+pub(crate) struct MissingCondition {
+    reason: String,
+    /// What an operator can do about it.
+    remedy: Option<&'static str>,
+}
+
+impl MissingCondition {
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), remedy: None }
+    }
+
+    fn suggestion(&self) -> Option<String> {
+        self.remedy.map(|remedy| {
+            format!(
+                "Tell the user that this server is not set up for it. Its operator can change that: {remedy}"
+            )
+        })
+    }
+}
+
 /// The first condition that does not hold.
 pub(crate) fn missing_condition(
     asked: &Availability,
     client: &ClientFacts,
     present: &BTreeSet<String>,
-) -> Option<String> {
+) -> Option<MissingCondition> {
     if asked.authenticated && !client.authenticated {
-        return Some("the user has not signed in".into());
+        return Some(MissingCondition::new("the user has not signed in"));
     }
     for (claim, allowed) in &asked.claims {
         if !client.claims.get(claim).is_some_and(|value| allowed.contains(value)) {
-            return Some(format!("the user's `{claim}` does not allow it"));
+            return Some(MissingCondition::new(format!("the user's `{claim}` does not allow it")));
         }
     }
-    asked
-        .requires
-        .iter()
-        .find(|required| !present.contains(*required))
-        .map(|required| format!("`{required}` is not configured"))
+    let required = asked.requires.iter().find(|required| !present.contains(*required))?;
+    Some(MissingCondition {
+        remedy: remedy(required),
+        ..MissingCondition::new(format!("`{required}` is not configured"))
+    })
+}
+
+/// A tool may require keys of the configuration too, about which nothing is known.
+fn remedy(required: &str) -> Option<&'static str> {
+    BUILT_IN_CAPABILITIES.iter().find(|spec| spec.name == required)?.remedy
 }
 
 #[cfg(test)]
@@ -131,6 +158,18 @@ mod tests {
         assert_eq!(
             decision(json!({ "availability": { "requires": ["images", "maps", "mail"] } }), false, None),
             "UNAVAILABLE: kb_search is not available: `maps` is not configured."
+        );
+    }
+
+    #[test]
+    fn a_capability_that_is_not_configured_is_refused_with_the_remedy() {
+        let facts = Facts { present: Arc::default(), ..facts(Mode::Text) };
+        let asks = tool(json!({ "availability": { "requires": ["images"] } }));
+        assert_eq!(
+            decide(&AvailabilityGate, &asks, &mut json!({}), &facts),
+            "UNAVAILABLE: kb_search is not available: `images` is not configured. Tell the user that this server is not \
+             set up for it. Its operator can change that: Set `images.provider` to \"openai\" or \"gemini\", with its key, \
+             and start the server again."
         );
     }
 

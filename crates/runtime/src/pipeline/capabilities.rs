@@ -217,6 +217,10 @@ impl CapabilityScope for CallContext {
         CapabilityClient { id: self.core.client.clone(), is_authenticated: authenticated, claims }
     }
 
+    fn session_id(&self) -> Arc<str> {
+        self.core.id.clone()
+    }
+
     fn tool_id(&self) -> Arc<str> {
         self.tool().clone()
     }

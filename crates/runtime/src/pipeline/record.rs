@@ -75,12 +75,12 @@ async fn commit_write(
 }
 
 /// What a handler wrote is forgotten in time, like everything else: a block or an issued session when it has run out, a
-/// value after the retention time. Events of the calendar are the site's own.
+/// value or a file after the retention time. Events of the calendar are the site's own.
 fn with_expiry(core: &SessionCore, mut commit: Commit) -> Commit {
     for write in &mut commit.writes {
         let Some(value) = &write.value else { continue };
         write.expires_ms = match write.table {
-            Table::Values => core.keep_until(),
+            Table::Values | Table::Files => core.keep_until(),
             Table::Blocks => value["untilMs"].as_u64(),
             Table::Sessions => value["expiresMs"].as_u64(),
             _ => write.expires_ms,

@@ -7,6 +7,7 @@ mod audit;
 mod capabilities;
 mod execution;
 mod handler_kinds;
+mod images;
 mod loading;
 mod orchestrator;
 mod probe_tool;

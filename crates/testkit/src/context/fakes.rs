@@ -35,9 +35,10 @@ pub(super) struct Fixtures {
 
 type Fake = fn(&State, &str, &[Value]) -> Result<Value, CapabilityError>;
 
-const FAKES: [(Capability, Fake); 5] = [
+const FAKES: [(Capability, Fake); 6] = [
     (Capability::KB, knowledge),
     (Capability::CALENDAR, calendar),
+    (Capability::IMAGES, images),
     (Capability::STORE, store),
     (Capability::MODERATION, moderation),
     (Capability::MESSAGING, messaging),
@@ -163,6 +164,18 @@ fn current_event(state: &State, id: &str, version: Option<&str>) -> Result<Event
         return Err(CapabilityError::new(CapabilityErrorCode::Conflict, "the event has changed"));
     }
     Ok(event)
+}
+
+/// Every image is the same small one.
+fn images(state: &State, method: &str, args: &[Value]) -> Result<Value, CapabilityError> {
+    if method != "generate" {
+        return Err(not_faked(&Capability::IMAGES, method));
+    }
+    let mut effects = state.effects();
+    effects.images.push(read(args)?);
+    let id = format!("file_{:032x}", effects.images.len());
+    let file = json!({ "id": id, "mediaType": "image/png", "bytes": 75, "width": 12, "height": 8 });
+    Ok(json!({ "file": file, "provider": "fake/1" }))
 }
 
 fn store(state: &State, method: &str, args: &[Value]) -> Result<Value, CapabilityError> {
