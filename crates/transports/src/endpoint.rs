@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::stream;
 use quarterdeck_contracts::{ChatError, ChatErrorKind, ChatEvent, ChatStream};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::{Client, Request, Url, redirect};
+use reqwest::{Client, Request, RequestBuilder, Url, redirect};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -81,8 +81,7 @@ impl Endpoint {
         A: Accumulator + 'static,
         F: Fn() -> A + Send + 'static,
     {
-        let request = self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string());
-        let phase = match request.build() {
+        let phase = match self.post(body).build() {
             Ok(request) => Phase::Send(request),
             Err(error) => {
                 Phase::Failed(Fault::new(ChatErrorKind::Rejected, error.without_url().to_string()), None)
@@ -100,11 +99,21 @@ impl Endpoint {
         Box::pin(stream::unfold(stream, ReplyStream::next))
     }
 
+    pub(crate) fn post(&self, body: &Value) -> RequestBuilder {
+        self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string())
+    }
+
+    /// Removes the key from a text.
+    pub(crate) fn redact(&self, text: String) -> String {
+        match &self.key {
+            Some(key) => key.redact(text),
+            None => text,
+        }
+    }
+
     fn error(&self, fault: Fault) -> ChatError {
         let mut error = fault.into_error(&self.name);
-        if let Some(key) = &self.key {
-            error.detail = key.redact(error.detail);
-        }
+        error.detail = self.redact(error.detail);
         error
     }
 }

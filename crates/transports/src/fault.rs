@@ -103,7 +103,7 @@ const ERROR_CODES: &[(ChatErrorKind, &[&str])] = &[
         "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN",
     ]),
     (ChatErrorKind::TooLong, &["context_length_exceeded", "request_too_large", "exceed_context_size_error"]),
-    (ChatErrorKind::Refused, &["content_filter", "content_policy_violation"]),
+    (ChatErrorKind::Refused, &["content_filter", "content_policy_violation", "moderation_blocked"]),
 ];
 
 /// The error object of a provider. All three have `error` with a `message`, and error codes beside it.

@@ -134,7 +134,7 @@ fn send_failed(error: reqwest::Error) -> Fault {
 }
 
 /// Reads a response with an error status.
-async fn error_response(mut response: Response, until: Instant) -> Fault {
+pub(crate) async fn error_response(mut response: Response, until: Instant) -> Fault {
     let status = response.status();
     if status.is_redirection() {
         let detail = format!(
@@ -176,7 +176,7 @@ fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
 }
 
 /// An error with its sources, without the address, which the operator knows.
-fn error_chain(error: reqwest::Error) -> String {
+pub(crate) fn error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut source = error.source();

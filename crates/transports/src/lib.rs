@@ -4,6 +4,8 @@
 //! back, without I/O; and one shared path (within [`Limits`]) sends, waits, retries and gives up. A
 //! client runs no tool, keeps nothing between two requests, and never shows its key.
 //!
+//! Image models are behind [`quarterdeck_contracts::ImageProvider`], and are asked once and never again (`images.rs`).
+//!
 //! Live models are behind [`quarterdeck_contracts::LiveModel`]: the same division, with a [`live`] connection in the place
 //! of the request.
 
@@ -15,6 +17,7 @@ mod endpoint;
 mod fault;
 pub mod gemini;
 mod http;
+mod images;
 pub mod live;
 pub mod openai;
 mod reply;
@@ -25,8 +28,10 @@ pub mod sse;
 pub use anthropic::{Anthropic, AnthropicConfig};
 pub use config::{ConfigError, Limits};
 pub use fault::Fault;
+pub use gemini::images::{GeminiImages, GeminiImagesConfig};
 pub use gemini::live::{GeminiLive, GeminiLiveConfig};
 pub use gemini::{Gemini, GeminiConfig};
+pub use openai::images::{OpenAiImages, OpenAiImagesConfig};
 pub use openai::realtime::{OpenAiRealtime, OpenAiRealtimeConfig};
 pub use openai::{OpenAi, OpenAiConfig};
 pub use reply::{Accumulator, Progress, Reader};

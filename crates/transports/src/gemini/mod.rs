@@ -1,5 +1,6 @@
-//! Gemini: `streamGenerateContent` over server-sent events, and [`live`] over a WebSocket.
+//! Gemini: `streamGenerateContent` over server-sent events, [`images`], and [`live`] over a WebSocket.
 
+pub mod images;
 pub mod live;
 mod request;
 mod stream;
@@ -78,34 +79,39 @@ pub struct Gemini {
 impl Gemini {
     /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: GeminiConfig) -> Result<Self, ConfigError> {
-        let provider = PROVIDER;
-        if config.api_key.is_empty() {
-            return Err(ConfigError::NoKey { provider });
-        }
-        let model = config.plain_model();
-        // The name stands in the path, where these would mean something else.
-        if model.contains(['?', '#', '%', '\\', ':'])
-            || model.split('/').any(|part| matches!(part, "" | "." | ".."))
-        {
-            return Err(ConfigError::Model { provider });
-        }
-        let mut headers = HeaderMap::new();
-        let key = secret_header(provider, config.api_key.expose())?;
-        headers.insert(HeaderName::from_static("x-goog-api-key"), key);
-        // `tunedModels/x` names its own collection.
-        let collection = if model.contains('/') { "" } else { "models/" };
-        let version = config.api_version.trim_matches('/');
-        let endpoint = Endpoint::new(Settings {
-            provider,
-            model,
-            base_url: &config.base_url,
-            path: format!("{version}/{collection}{model}:streamGenerateContent?alt=sse"),
-            key: Some(&config.api_key),
-            headers,
-            limits: &config.limits,
-        })?;
+        let endpoint = model_endpoint(&config, "streamGenerateContent?alt=sse")?;
         Ok(Self { config, endpoint })
     }
+}
+
+/// The address of a method of a model.
+fn model_endpoint(config: &GeminiConfig, method: &str) -> Result<Arc<Endpoint>, ConfigError> {
+    let provider = PROVIDER;
+    if config.api_key.is_empty() {
+        return Err(ConfigError::NoKey { provider });
+    }
+    let model = config.plain_model();
+    // The name stands in the path, where these would mean something else.
+    if model.contains(['?', '#', '%', '\\', ':'])
+        || model.split('/').any(|part| matches!(part, "" | "." | ".."))
+    {
+        return Err(ConfigError::Model { provider });
+    }
+    let mut headers = HeaderMap::new();
+    let key = secret_header(provider, config.api_key.expose())?;
+    headers.insert(HeaderName::from_static("x-goog-api-key"), key);
+    // `tunedModels/x` names its own collection.
+    let collection = if model.contains('/') { "" } else { "models/" };
+    let version = config.api_version.trim_matches('/');
+    Endpoint::new(Settings {
+        provider,
+        model,
+        base_url: &config.base_url,
+        path: format!("{version}/{collection}{model}:{method}"),
+        key: Some(&config.api_key),
+        headers,
+        limits: &config.limits,
+    })
 }
 
 impl ChatModel for Gemini {

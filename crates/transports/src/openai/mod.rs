@@ -1,7 +1,8 @@
 //! OpenAI's chat completions, and every server that speaks the same: Ollama, vLLM, llama.cpp, Gemini's compatible
-//! endpoint. [`realtime`] is OpenAI's own.
+//! endpoint. [`images`] and [`realtime`] are OpenAI's own.
 
 mod calls;
+pub mod images;
 pub mod realtime;
 mod request;
 mod stream;

@@ -10,6 +10,7 @@ mod conversations;
 mod failures;
 mod fixtures;
 mod goldens;
+mod images;
 mod live_caller;
 mod live_gemini;
 mod live_gemini_messages;
