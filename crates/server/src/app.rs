@@ -73,6 +73,8 @@ pub struct Settings {
     pub streams_per_client: usize,
     /// Maximum concurrent answers.
     pub streams: usize,
+    /// How long a link to a file of a session is valid. A conversation that is loaded again has new ones.
+    pub file_link_lifetime: Duration,
     /// Maximum open voice connections.
     pub voice_connections: usize,
     /// Maximum per client: its call, one that takes over, and a page that was just closed.
@@ -99,6 +101,7 @@ impl Default for Settings {
             requests_per_minute: 300,
             streams_per_client: 4,
             streams: 1_000,
+            file_link_lifetime: Duration::from_secs(3_600),
             voice_connections: 500,
             voice_per_client: 3,
         }

@@ -10,6 +10,7 @@ mod claims;
 mod credential;
 mod deck;
 mod error;
+mod file_link;
 mod forwarded;
 mod guard;
 mod host;

@@ -17,6 +17,7 @@ use super::openapi::{Media, Operation};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
+use crate::file_link::FileLinks;
 use crate::input::{self, Id};
 use crate::quota::Permit;
 use crate::stream;
@@ -137,7 +138,7 @@ pub(super) async fn post(
         ChatAction::Regenerate => app.text.regenerate(&user, address).await?,
         ChatAction::Decide(replies) => app.text.resolve_confirmations(&user, address, replies).await?,
     };
-    Ok(stream_response(reader, Some(permit)))
+    Ok(stream_response(app, reader, Some(permit)))
 }
 
 /// `GET /api/chat/{id}/stream`: the current answer from its start.
@@ -150,19 +151,21 @@ pub(super) async fn resume(
     let user = caller.user(situation(&headers, None));
     let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
     match app.text.follow(&user, Address::Chat(&id)).await? {
-        Some(reader) => Ok(stream_response(reader, Some(permit))),
+        Some(reader) => Ok(stream_response(app, reader, Some(permit))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
-fn stream_response(reader: Reader, permit: Option<Permit>) -> Response {
+fn stream_response(app: Arc<App>, reader: Reader, permit: Option<Permit>) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (HeaderName::from_static("x-vercel-ai-ui-message-stream"), HeaderValue::from_static("v1")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
-    (headers, stream::body(reader, UiMessageEncoder::default(), permit)).into_response()
+    // The stream itself says which session it belongs to.
+    let encoder = UiMessageEncoder::new(FileLinks::new(app, ""));
+    (headers, stream::body(reader, encoder, permit)).into_response()
 }
 
 /// Of a client's history only the last message counts.

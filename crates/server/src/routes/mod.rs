@@ -5,6 +5,7 @@ mod completions;
 mod confirmations;
 mod deck;
 mod docs;
+mod files;
 mod health;
 mod me;
 mod metrics;
@@ -39,6 +40,7 @@ fn table() -> Vec<Route> {
         Route::at("/api/sessions/{id}")
             .get(sessions::get, sessions::describe())
             .delete(sessions::delete, sessions::describe_delete()),
+        Route::at("/files/{id}").get(files::get, files::describe()),
         Route::at("/api/tools").get(tools::list, tools::describe_list()),
         Route::at("/api/tools/{id}").get(tools::get, tools::describe()),
         Route::at("/api/me").get(me::get, me::describe()),

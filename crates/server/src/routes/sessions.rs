@@ -1,6 +1,7 @@
 //! `/api/sessions/{id}`: a conversation of the caller.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::iter;
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use super::openapi::schemas::{one_of, title_by_type};
 use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
+use crate::file_link::{FileLinks, LinkedFile};
 use crate::input::Id;
 use crate::stream::data_part::DataPart;
 use crate::stream::{held_body, ui};
@@ -80,6 +82,8 @@ enum MessagePart<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         error_text: Option<&'a str>,
     },
+    /// A file that a tool has made.
+    File { url: &'a str, media_type: &'a str },
     #[serde(untagged)]
     Data(DataPart<'a>),
 }
@@ -92,7 +96,9 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     let user = caller.user(situation(&headers, None));
     let view = app.text.view(&user, Address::Chat(&id)).await?.ok_or_else(not_found)?;
-    let bytes = held_body::to_json_bytes(&conversation(&view))?;
+    let links = FileLinks::new(app.clone(), view.id.clone());
+    let files = files_by_call(&links, &view);
+    let bytes = held_body::to_json_bytes(&conversation(&view, &files))?;
     let permit = app.admission.admit_response(&caller.client.id, bytes.len())?;
     Ok(held_body::json(StatusCode::OK, bytes, permit))
 }
@@ -115,17 +121,17 @@ fn not_found() -> ApiError {
 }
 
 /// Messages in the AI SDK's form.
-fn conversation(view: &SessionView) -> Conversation<'_> {
+fn conversation<'a>(view: &'a SessionView, files: &'a FilesByCall<'a>) -> Conversation<'a> {
     Conversation {
         id: &view.id,
         mode: Mode::Text,
         registry_version: &view.registry_version,
         is_running: view.is_running,
-        messages: view.turns.iter().flat_map(messages).collect(),
+        messages: view.turns.iter().flat_map(|turn| messages(turn, files)).collect(),
     }
 }
 
-fn messages(turn: &TurnView) -> Vec<UiMessage<'_>> {
+fn messages<'a>(turn: &'a TurnView, files: &'a FilesByCall<'a>) -> Vec<UiMessage<'a>> {
     let mut messages = Vec::new();
     if !turn.user_text.is_empty() {
         let id =
@@ -140,14 +146,14 @@ fn messages(turn: &TurnView) -> Vec<UiMessage<'_>> {
     messages.push(UiMessage {
         id: turn.message_id.to_string(),
         role: Role::Assistant,
-        parts: turn.parts.iter().flat_map(parts).collect(),
+        parts: turn.parts.iter().flat_map(|part| parts(part, files)).collect(),
         metadata: json!({ "ending": turn.ending }),
     });
     messages
 }
 
-/// A part as in the stream: a call is followed by its gates and its open confirmation.
-fn parts(part: &Part) -> Vec<MessagePart<'_>> {
+/// A part as in the stream: a call is followed by its files, its gates and its open confirmation.
+fn parts<'a>(part: &'a Part, files: &'a FilesByCall<'a>) -> Vec<MessagePart<'a>> {
     match part {
         Part::Text(text) => vec![MessagePart::Text { text, state: Some("done") }],
         Part::Call { call, answer, gates, question } => {
@@ -157,9 +163,27 @@ fn parts(part: &Part) -> Vec<MessagePart<'_>> {
                 Some(ui::confirmation_part(&call.id, token.expose(), request))
             });
             let data = gates.into_iter().chain(confirmation).map(MessagePart::Data);
-            iter::once(tool_part(call, answer.as_deref())).chain(data).collect()
+            let files = files.get(&*call.id).into_iter().flatten().flat_map(file_parts);
+            iter::once(tool_part(call, answer.as_deref())).chain(files).chain(data).collect()
         }
     }
+}
+
+/// The files that each call shows, with new links.
+type FilesByCall<'a> = HashMap<&'a str, Vec<LinkedFile>>;
+
+fn files_by_call<'a>(links: &FileLinks, view: &'a SessionView) -> FilesByCall<'a> {
+    let parts = view.turns.iter().flat_map(|turn| &turn.parts);
+    let answered = parts.filter_map(|part| match part {
+        Part::Call { call, answer: Some(answer), .. } => Some((&*call.id, links.of(&call.id, answer))),
+        _ => None,
+    });
+    answered.filter(|(_, files)| !files.is_empty()).collect()
+}
+
+fn file_parts(file: &LinkedFile) -> [MessagePart<'_>; 2] {
+    let media_type = file.media_type.media_type();
+    [MessagePart::File { url: &file.url, media_type }, MessagePart::Data(file.part())]
 }
 
 fn tool_part<'a>(call: &'a TurnCall, answer: Option<&'a ToolResponse>) -> MessagePart<'a> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::routes::openapi::envelope::any;
 
-/// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-timeout`,
-/// `data-voice-session-start`, `data-history-trimmed`, `data-session-end`, `data-left-out` (text that was not read in
+/// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-file` (a file of the session
+/// with its link), `data-timeout`, `data-voice-session-start`, `data-history-trimmed`, `data-session-end`, `data-left-out` (text that was not read in
 /// time), and the tools' own messages.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline, title = "data-…", deny_unknown_fields)]
@@ -31,10 +31,12 @@ pub(crate) enum ServerData {
     Progress,
     Outcome,
     LeftOut,
+    File,
 }
 
 impl ServerData {
-    const ALL: [Self; 5] = [Self::Confirmation, Self::Gates, Self::Progress, Self::Outcome, Self::LeftOut];
+    const ALL: [Self; 6] =
+        [Self::Confirmation, Self::Gates, Self::Progress, Self::Outcome, Self::LeftOut, Self::File];
 
     fn name(self) -> &'static str {
         match self {
@@ -43,6 +45,7 @@ impl ServerData {
             Self::Progress => "progress",
             Self::Outcome => "outcome",
             Self::LeftOut => "left-out",
+            Self::File => "file",
         }
     }
 
@@ -81,7 +84,9 @@ mod tests {
     #[test]
     fn a_tools_own_message_cannot_pass_for_the_servers() {
         let value = json!({ "callId": "c1" });
-        for name in ["outcome", "gates", "confirmation", "progress", "left-out", "left_out", "Outcome"] {
+        for name in
+            ["outcome", "gates", "confirmation", "progress", "left-out", "left_out", "Outcome", "file"]
+        {
             assert_eq!(DataPart::from_event(name, &value), None, "{name}");
         }
         let own = json!(DataPart::from_event("ice-report", &value));

@@ -31,7 +31,12 @@ pub(crate) fn to_json_bytes(value: &impl Serialize) -> Result<Bytes, ApiError> {
 /// A JSON response that holds a permit until it is sent.
 pub(crate) fn json(status: StatusCode, bytes: Bytes, permit: Option<Permit>) -> Response {
     let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-    (status, kind, Body::new(HeldBody { rest: bytes, _permit: permit })).into_response()
+    (status, kind, self::bytes(bytes, permit)).into_response()
+}
+
+/// A body that holds a permit until it is sent.
+pub(crate) fn bytes(bytes: Bytes, permit: Option<Permit>) -> Body {
+    Body::new(HeldBody { rest: bytes, _permit: permit })
 }
 
 impl http_body::Body for HeldBody {

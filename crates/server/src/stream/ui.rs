@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::data_part::{DataPart, ServerData};
 use super::{StreamEncoder, write_json};
+use crate::file_link::FileLinks;
 use crate::routes::openapi::envelope::{EnvelopeShape, any};
 use crate::routes::openapi::schemas::{one_of, title_by_type};
 
@@ -84,6 +85,11 @@ pub(crate) enum StreamPart<'a> {
     },
     ToolOutputDenied {
         tool_call_id: &'a str,
+    },
+    /// A file that a tool has made; `data-file` tells more about it.
+    File {
+        url: &'a str,
+        media_type: &'a str,
     },
     Error {
         /// JSON: type, message, retryable.
@@ -157,8 +163,8 @@ impl Serialize for BlockId {
     }
 }
 
-#[derive(Default)]
 pub(crate) struct UiMessageEncoder {
+    links: FileLinks,
     open: Option<Block>,
     /// Numbers the text blocks.
     blocks: u32,
@@ -179,6 +185,7 @@ impl StreamEncoder for UiMessageEncoder {
     fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
             StreamEvent::Started { message_id, session_id } => {
+                self.links.set_session(session_id);
                 let message_metadata = StartMetadata { session_id };
                 write_json(out, &StreamPart::Start { message_id, message_metadata });
             }
@@ -195,6 +202,7 @@ impl StreamEncoder for UiMessageEncoder {
                 self.close_block(out);
                 if !self.broken.contains(&**id) {
                     tool_result(id, response, out);
+                    self.files(id, response, out);
                 }
                 gates_of(id, gates.as_deref(), out);
             }
@@ -209,6 +217,7 @@ impl StreamEncoder for UiMessageEncoder {
             StreamEvent::LateToolResult { id, name, response, gates } => {
                 let data = json!({ "callId": id, "tool": name, "response": response });
                 write_json(out, &StreamPart::Data(ServerData::Outcome.part(Some(id), data)));
+                self.files(id, response, out);
                 gates_of(id, gates.as_deref(), out);
             }
             StreamEvent::Data { name, value } => {
@@ -245,6 +254,18 @@ impl StreamEncoder for UiMessageEncoder {
 }
 
 impl UiMessageEncoder {
+    pub(crate) fn new(links: FileLinks) -> Self {
+        Self { links, open: None, blocks: 0, in_step: false, has_ended: false, broken: HashSet::new() }
+    }
+
+    /// The files that a result shows: the SDK's own part, and one that says whose they are and what they show.
+    fn files(&self, call: &str, response: &ToolResponse, out: &mut Vec<u8>) {
+        for file in self.links.of(call, response) {
+            write_json(out, &StreamPart::File { url: &file.url, media_type: file.media_type.media_type() });
+            write_json(out, &StreamPart::Data(file.part()));
+        }
+    }
+
     fn delta(&mut self, kind: Block, delta: &str, out: &mut Vec<u8>) {
         if self.open != Some(kind) {
             self.close_block(out);

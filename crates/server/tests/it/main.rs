@@ -9,6 +9,7 @@ mod credentials;
 mod deck;
 mod description;
 mod draining;
+mod files;
 mod forwarded;
 mod hosts;
 mod http;

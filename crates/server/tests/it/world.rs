@@ -246,7 +246,14 @@ fn registry() -> Registry {
 }
 
 async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
-    Ok(json!({ "did": args["do"] }))
+    // `show ID` is how a tool shows a file of the session.
+    match args["do"].as_str().and_then(|what| what.strip_prefix("show ")) {
+        Some(id) => {
+            let file = json!({ "id": id, "media_type": "image/png", "width": 12, "height": 8, "alt": "A <b>fox</b>" });
+            Ok(json!({ "files": [file, { "id": "../../etc/passwd", "media_type": "image/png" }, 7] }))
+        }
+        None => Ok(json!({ "did": args["do"] })),
+    }
 }
 
 /// Follows the user's message: `call …` calls the tool (`call bad` with invalid arguments), `wait` pauses in the middle

@@ -4,7 +4,7 @@
 
 import { ApiError, fetchApi, getJson, newId, post, waitUntilReady } from '../shared/api.js';
 import { events } from '../shared/sse.js';
-import { applyOutcome, applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
+import { addFile, applyOutcome, applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
 import { saveSpoken, withSpoken } from './spoken-messages.js';
 
 /** @typedef {import('./model.js').Message} Message */
@@ -219,7 +219,9 @@ export class Chat extends EventTarget {
       } else if (part.type === 'data-timeout') {
         this.#emit('blocked', { timeoutUntil: part.data.timeoutUntil, message: part.data.farewellMessage });
       } else if (part.type === 'data-outcome' && !toolOf(answer, part.data.callId)) {
-        this.#applyLateOutcome(part.data);
+        this.#updateEarlierCall(part.data.callId, (tool) => applyOutcome(tool, part.data.response));
+      } else if (part.type === 'data-file' && !toolOf(answer, part.data.callId)) {
+        this.#updateEarlierCall(part.data.callId, (tool) => addFile(tool, part.data));
       } else {
         applyPart(answer, part);
       }
@@ -227,12 +229,12 @@ export class Chat extends EventTarget {
     }
   }
 
-  /** Applies the outcome of a call in an earlier message. @param {any} data */
-  #applyLateOutcome(data) {
+  /** Updates a call of an earlier message. @param {string} id @param {(tool: ToolPart) => void} update */
+  #updateEarlierCall(id, update) {
     for (const message of this.messages) {
-      const tool = toolOf(message, data.callId);
+      const tool = toolOf(message, id);
       if (!tool) continue;
-      applyOutcome(tool, data.response);
+      update(tool);
       this.#emit('message', message);
     }
   }

@@ -5,11 +5,13 @@ import { icon } from '../shared/icons.js';
 import { showMarkdown } from '../shared/markdown.js';
 import { ConfirmCard } from './confirm-card.js';
 import { explain } from './explain.js';
+import { ImageCard } from './image-card.js';
 import { Sources } from './sources.js';
 import { ToolCard } from './tool-card.js';
 
 /** @typedef {import('./model.js').Message} Message */
 /** @typedef {import('./model.js').Part} Part */
+/** @typedef {import('./model.js').ToolFile} ToolFile */
 /** @typedef {import('./records.js').Records} Records */
 
 export class MessageView extends HTMLElement {
@@ -64,8 +66,20 @@ export class MessageView extends HTMLElement {
         if (view.firstElementChild instanceof ToolCard) view.firstElementChild.update(part);
         if (part.question && !(view.lastElementChild instanceof ConfirmCard)) view.append(new ConfirmCard());
         if (view.lastElementChild instanceof ConfirmCard) view.lastElementChild.update(part);
+        showFiles(view, part.files ?? []);
         break;
     }
+  }
+}
+
+/** Images stand between the call and the question about it. @param {HTMLElement} view @param {ToolFile[]} files */
+function showFiles(view, files) {
+  const cards = [...view.children].filter((child) => child instanceof ImageCard);
+  for (const [index, file] of files.entries()) {
+    const card = cards[index] ?? new ImageCard();
+    if (!card.isConnected) (cards[index - 1] ?? view.firstElementChild)?.after(card);
+    card.show(file);
+    cards[index] = card;
   }
 }
 

@@ -7,6 +7,7 @@
  *   expires: number
  * }} Question
  */
+/** @typedef {{ id: string, url: string, alt: string, width: number, height: number }} ToolFile */
 /** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown'} ToolState */
 /** @typedef {{ kind: 'text', text: string }} TextPart */
 /** @typedef {{ kind: 'thought', text: string }} ThoughtPart */
@@ -14,7 +15,7 @@
  * @typedef {{
  *   kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string,
  *   errorType?: string, progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number,
- *   took?: number, isApproved?: boolean
+ *   took?: number, isApproved?: boolean, files?: ToolFile[]
  * }} ToolPart
  */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
@@ -175,7 +176,16 @@ function applyCallPart(message, part) {
     case 'data-outcome':
       applyOutcome(tool, part.data.response);
       break;
+    case 'data-file':
+      addFile(tool, part.data);
+      break;
   }
+}
+
+/** A file that a call has made. A stream that is read again brings it again. @param {ToolPart} tool @param {ToolFile} file */
+export function addFile(tool, file) {
+  const files = tool.files ?? [];
+  if (!files.some((old) => old.id === file.id)) tool.files = [...files, file];
 }
 
 /** @param {ToolPart} tool @param {any} envelope */

@@ -1,6 +1,8 @@
 //! The description of one method of one path.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::errors::{self, ErrorFormat};
@@ -146,6 +148,11 @@ impl Media {
         Self::new::<String>("text/html")
     }
 
+    /// Bytes, which have no schema.
+    pub(crate) fn binary(kind: &'static str) -> Self {
+        Self::new::<Bytes>(kind)
+    }
+
     /// Server-sent events whose data is JSON of the type.
     pub(crate) fn events<T: JsonSchema>(stream: &'static str) -> Self {
         Self { stream: Some(stream), ..Self::new::<T>("text/event-stream") }
@@ -166,6 +173,23 @@ impl Media {
             media["example"] = example;
         }
         media
+    }
+}
+
+/// OpenAPI 3.1 describes bytes by their media type alone.
+struct Bytes;
+
+impl JsonSchema for Bytes {
+    fn schema_name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::default()
     }
 }
 

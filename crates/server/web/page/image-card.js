@@ -1,0 +1,27 @@
+// <qd-image>: an image that a tool has made, with its text for those who cannot see it.
+
+import { h } from '../shared/dom.js';
+import { visible } from '../shared/visible.js';
+
+/** @typedef {import('./model.js').ToolFile} ToolFile */
+
+export class ImageCard extends HTMLElement {
+  /** @param {ToolFile} file */
+  show(file) {
+    if (this.dataset.id === file.id) return;
+    this.dataset.id = file.id;
+    const alt = visible(file.alt) || 'Generated image';
+    const image = h('img', { src: file.url, alt, width: file.width, height: file.height, 'data-testid': 'image' });
+    // A link that has expired, or a file that was erased.
+    image.addEventListener('error', () => this.replaceChildren(lost(alt)), { once: true });
+    const link = h('a', { href: file.url, target: '_blank', rel: 'noopener', 'aria-label': 'Open the image in a new tab' }, image);
+    this.replaceChildren(h('figure', {}, link, h('figcaption', { 'aria-hidden': 'true' }, h('bdi', {}, alt))));
+  }
+}
+
+/** @param {string} alt */
+function lost(alt) {
+  return h('p', { class: 'note', 'data-testid': 'image-lost' }, 'This image is no longer available: ', h('bdi', {}, alt));
+}
+
+customElements.define('qd-image', ImageCard);
