@@ -65,6 +65,8 @@ pub enum Table {
     Files,
     /// Heads of the audit chains, by node.
     Audit,
+    /// Invitations that are to be sent.
+    Outbox,
 }
 
 impl Table {
@@ -81,6 +83,7 @@ impl Table {
         Self::Calendar,
         Self::Files,
         Self::Audit,
+        Self::Outbox,
     ];
 
     /// The name in an engine.
@@ -97,6 +100,7 @@ impl Table {
             Self::Calendar => "calendar",
             Self::Files => "files",
             Self::Audit => "audit",
+            Self::Outbox => "outbox",
         }
     }
 }
