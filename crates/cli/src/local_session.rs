@@ -157,7 +157,7 @@ impl LocalSession {
                     asked = Some(request);
                 }
                 ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
-                ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
+                ClientEvent::Progress { .. } | ClientEvent::Partial { .. } | ClientEvent::End(_) => {}
             }
         }
         asked

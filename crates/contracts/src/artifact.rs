@@ -15,8 +15,8 @@ pub const ARTIFACT_FORMAT_VERSION: u32 = 1;
 /// The version of [`crate::ToolResponse`] that this version speaks.
 pub const RESPONSE_SCHEMA_VERSION: &str = "1.1.0";
 
-/// The versions that a handler may declare.
-pub const RESPONSE_SCHEMA_VERSIONS: [&str; 2] = ["1.0.0", "1.1.0"];
+/// The versions that a handler may declare. With 2.0.0 it may send partial results and go on in the background.
+pub const RESPONSE_SCHEMA_VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
 
 /// Every tool of a tools folder, compiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -97,6 +97,18 @@ pub struct Metadata {
         schemars(with = "std::collections::BTreeMap<String, Vec<String>>", extend("minProperties" = 1))
     )]
     pub requested_by: RequestPhrases,
+    /// Whether the call waits for the handler (`inline`), is answered at once while the handler goes on as a task
+    /// (`background`), or becomes a task when it takes long (`auto`).
+    #[serde(default, skip_serializing_if = "Execution::is_inline")]
+    pub execution: Execution,
+    /// With `"execution": "auto"`: after how many milliseconds the call becomes a task. Default: 2,000.
+    #[serde(default, deserialize_with = "whole_or_absent", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 100, max = 60_000)))]
+    pub background_after_ms: Option<u64>,
+    /// Hard stop of a task, in milliseconds. Default: 600,000.
+    #[serde(default, deserialize_with = "whole_or_absent", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "json-schema", schemars(range(min = 1_000, max = 86_400_000)))]
+    pub task_timeout_ms: Option<u64>,
     /// JSON pointers of arguments that are hidden in audit and logs, such as `/attendees`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sensitive: Vec<String>,
@@ -108,7 +120,19 @@ pub struct Metadata {
 impl Metadata {
     /// The hard stop of one execution, whether it was declared or not.
     pub fn effective_timeout_ms(&self) -> u64 {
+        if !self.execution.is_inline() {
+            return self.task_timeout_ms.unwrap_or(600_000);
+        }
         self.timeout_ms.unwrap_or_else(|| self.latency_budget_ms.saturating_mul(5).max(2_000))
+    }
+
+    /// After how long a call becomes a task: at once where it always does, never where it never does.
+    pub fn effective_background_after_ms(&self) -> Option<u64> {
+        match self.execution {
+            Execution::Inline => None,
+            Execution::Background => Some(0),
+            Execution::Auto => Some(self.background_after_ms.unwrap_or(2_000)),
+        }
     }
 
     /// What the handler may use. A folder from before there were capabilities gets the one that its id names.
@@ -171,6 +195,27 @@ pub enum Mode {
     Text,
     /// They speak.
     Voice,
+}
+
+/// Whether a call waits for its handler.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum Execution {
+    /// The answer of the handler is the answer of the call.
+    #[default]
+    Inline,
+    /// The call is answered at once, and the handler goes on as a task.
+    Background,
+    /// The call becomes a task when the handler takes long.
+    Auto,
+}
+
+impl Execution {
+    /// Whether the call waits for its handler however long it takes.
+    pub fn is_inline(&self) -> bool {
+        *self == Self::Inline
+    }
 }
 
 /// Whether the user must approve each call.

@@ -61,7 +61,8 @@ pub use chat::{
 pub use confirm_when::{ConfirmWhen, RequestPhrases};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
 pub use definition::{
-    Availability, Category, Confirmation, Definition, Metadata, Mode, RateLimit, RateLimitScope, SideEffects,
+    Availability, Category, Confirmation, Definition, Execution, Metadata, Mode, RateLimit, RateLimitScope,
+    SideEffects,
 };
 pub use disk::DiskError;
 pub use error::{ErrorType, ToolError};

@@ -18,6 +18,7 @@ pub const PROTOCOL_MESSAGE_TYPES: [&str; 28] = [
     "interrupted",
     "left_out",
     "outcome",
+    "partial",
     "ping",
     "playback",
     "pong",

@@ -53,6 +53,8 @@ pub enum Table {
     Confirmations,
     /// The index of `Confirmations` by session and hash, so that resuming a session reads its own and no others.
     SessionConfirmations,
+    /// Calls that go on in the background and what they came to, by client and task.
+    Tasks,
     /// Blocked clients.
     Blocks,
     /// Windows of rate limits.
@@ -77,6 +79,7 @@ impl Table {
         Self::Calls,
         Self::Confirmations,
         Self::SessionConfirmations,
+        Self::Tasks,
         Self::Blocks,
         Self::Rates,
         Self::Values,
@@ -94,6 +97,7 @@ impl Table {
             Self::Calls => "calls",
             Self::Confirmations => "confirmations",
             Self::SessionConfirmations => "session_confirmations",
+            Self::Tasks => "tasks",
             Self::Blocks => "blocks",
             Self::Rates => "rates",
             Self::Values => "values",

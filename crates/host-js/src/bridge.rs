@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel};
+use quarterdeck_contracts::handler::{CancelReason, CapabilityCall, Context, LogLevel};
 use quarterdeck_contracts::{CapabilitySpec, Methods};
 use rquickjs::{Ctx, Exception, Function, Object, Result, TypedArray};
 use serde::Deserialize;
@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Fetch { id: u32, request: FetchRequest },
     /// Wake the engine in so many milliseconds.
     Timer { id: u32, ms: f64 },
+    /// A fetch or a timer is not waited for any more.
+    Cancel { id: u32 },
     /// The engine waits without a thread for a request or timer.
     Suspended(Engine),
     /// It is over.
@@ -65,6 +67,7 @@ struct State {
     log: Quota,
     audit: Quota,
     progress: Quota,
+    partial: Quota,
 }
 
 impl Bridge {
@@ -83,6 +86,7 @@ impl Bridge {
             log: Quota::new(config.max_output_bytes),
             audit: Quota::new(config.max_output_bytes),
             progress: Quota::new(config.max_output_bytes),
+            partial: Quota::new(config.max_output_bytes),
         };
         Arc::new(Self { config, tracker, control: Mutex::new(control), state: Mutex::new(state) })
     }
@@ -274,7 +278,32 @@ impl Bridge {
                 context.progress(&text);
             }
         };
-        host.set("progress", Function::new(ctx.clone(), progress)?)
+        host.set("progress", Function::new(ctx.clone(), progress)?)?;
+        let bridge = self.clone();
+        let emit = move |chunk: String| {
+            let context = bridge.charge("partial", chunk.len(), |state| &mut state.partial);
+            context.is_some_and(|context| crate::answer::read(&chunk).is_ok_and(|chunk| context.emit(chunk)))
+        };
+        host.set("emit", Function::new(ctx.clone(), emit)?)?;
+        let bridge = self.clone();
+        host.set("abortReason", Function::new(ctx.clone(), move || bridge.abort_reason())?)
+    }
+
+    /// Why the call should stop, as `abort.js` reads it; empty while it should not.
+    fn abort_reason(&self) -> String {
+        let reason = self.context().and_then(|context| context.signal().reason());
+        reason.map_or_else(String::new, |reason| {
+            json!({ "message": reason.message(), "isDeadline": reason == CancelReason::Deadline }).to_string()
+        })
+    }
+
+    /// Gives up something that was begun.
+    fn cancel(&self, id: u32) -> bool {
+        let is_open = self.close(id);
+        if is_open && let Some(link) = self.link() {
+            let _ = link.events.send(Event::Cancel { id });
+        }
+        is_open
     }
 
     fn add_random_and_clock<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
@@ -296,7 +325,7 @@ impl Bridge {
         let wait = move |ctx: Ctx<'_>, ms: f64| bridge.begin(&ctx, |id| Event::Timer { id, ms });
         host.set("wait", Function::new(ctx.clone(), wait)?)?;
         let bridge = self.clone();
-        let cancel = move |id: u32| bridge.close(id);
+        let cancel = move |id: u32| bridge.cancel(id);
         host.set("cancel", Function::new(ctx.clone(), cancel)?)
     }
 

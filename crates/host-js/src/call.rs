@@ -3,13 +3,16 @@
 //! Capabilities, timers and fetches are polled here, by the caller's task; only JavaScript runs on the pool. So
 //! dropping the future drops all of it at once, and the deadline holds whatever the engine does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use quarterdeck_contracts::handler::{BoxFuture, CallFacts, Context, HostError, Limits, LogLevel};
+use quarterdeck_contracts::handler::{
+    BoxFuture, CallFacts, CancellationToken, Context, HostError, Limits, LogLevel,
+};
 use quarterdeck_contracts::{CapabilitySpec, HandlerAnswer};
 use serde::Serialize;
 use serde_json::Value;
@@ -68,6 +71,8 @@ impl Call {
             incoming,
             requests: FuturesUnordered::new(),
             timers_and_fetches: FuturesUnordered::new(),
+            fetches: HashMap::new(),
+            signal: self.pool.program.uses_abort.then(|| self.context.signal()),
             completed: Vec::new(),
             engine: None,
         };
@@ -166,6 +171,10 @@ struct Driver<'a> {
     incoming: UnboundedReceiver<Event>,
     requests: FuturesUnordered<BoxFuture<Completion>>,
     timers_and_fetches: FuturesUnordered<BoxFuture<Completion>>,
+    /// What ends fetches that the handler gives up.
+    fetches: HashMap<u32, AbortHandle>,
+    /// Tells when the call should stop, until the engine knows. Absent where no handler would look.
+    signal: Option<CancellationToken>,
     completed: Vec<Completion>,
     /// The engine, while it waits.
     engine: Option<Engine>,
@@ -190,16 +199,34 @@ impl Driver<'_> {
                         self.requests.push(Box::pin(async move { Completion { id, result: result_of(answer.await) } }));
                     }
                     Some(Event::Fetch { id, request }) => {
-                        self.timers_and_fetches.push(self.call.fetch(id, request));
+                        let (handle, registration) = AbortHandle::new_pair();
+                        let fetch = Abortable::new(self.call.fetch(id, request), registration);
+                        self.fetches.insert(id, handle);
+                        self.timers_and_fetches.push(Box::pin(async move {
+                            // One that was given up has no listener, which is known by its number.
+                            fetch.await.unwrap_or(Completion { id, result: CompletionResult::Fired })
+                        }));
                     }
                     Some(Event::Timer { id, ms }) => self.timers_and_fetches.push(Box::pin(async move {
                         sleep(Duration::from_secs_f64(ms / 1_000.0)).await;
                         Completion { id, result: CompletionResult::Fired }
                     })),
+                    Some(Event::Cancel { id }) => {
+                        if let Some(fetch) = self.fetches.remove(&id) {
+                            fetch.abort();
+                        }
+                    }
                     None => return Ending::Crashed("its engine was lost".into()),
                 },
+                () = cancelled(&self.signal), if self.signal.is_some() => {
+                    self.signal = None;
+                    self.completed.push(Completion { id: 0, result: CompletionResult::Aborted });
+                }
                 Some(completion) = self.requests.next(), if !self.requests.is_empty() => self.completed.push(completion),
-                Some(completion) = self.timers_and_fetches.next(), if !self.timers_and_fetches.is_empty() => self.completed.push(completion),
+                Some(completion) = self.timers_and_fetches.next(), if !self.timers_and_fetches.is_empty() => {
+                    self.fetches.remove(&completion.id);
+                    self.completed.push(completion);
+                }
             }
         }
     }
@@ -237,6 +264,13 @@ struct StopOnDrop(Arc<Control>);
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop();
+    }
+}
+
+async fn cancelled(signal: &Option<CancellationToken>) {
+    match signal {
+        Some(signal) => drop(signal.cancelled().await),
+        None => std::future::pending().await,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::answer::Ending;
 use crate::bridge::{Bridge, Link};
 use crate::config::HostConfig;
 use crate::limits::Control;
-use crate::program::{ModuleReader, ModuleResolver, PRELUDE, Program, WEB};
+use crate::program::{ABORT, ModuleReader, ModuleResolver, PRELUDE, Program, WEB};
 
 /// What the language offers. `eval` and `Function` are not among it: engines are given bytecode and parse nothing.
 type Language = (Date, RegExp, Json, Proxy, MapSet, TypedArrays, Promise, WeakRef);
@@ -50,6 +50,8 @@ pub(crate) enum CompletionResult {
     Failed(String),
     /// A timer's time has come.
     Fired,
+    /// The call should stop; its id stands for nothing.
+    Aborted,
 }
 
 /// Where an engine stands after a step.
@@ -107,7 +109,12 @@ impl Engine {
         if program.uses_web {
             let web = evaluate(program.host_module(WEB)?.load(ctx)?)?;
             let wait: Function<'_> = calls.get("wait")?;
-            web.get::<_, Function<'_>>("installWeb")?.call::<_, ()>((host, wait))?;
+            web.get::<_, Function<'_>>("installWeb")?.call::<_, ()>((host.clone(), wait))?;
+        }
+        if program.uses_abort {
+            let abort = evaluate(program.host_module(ABORT)?.load(ctx)?)?;
+            let bind_signal: Function<'_> = calls.get("bindSignal")?;
+            abort.get::<_, Function<'_>>("installAbort")?.call::<_, ()>((host, bind_signal))?;
         }
         reader.read_all(ctx, program)?;
         // Kept where no code of the handler's can reach it.
@@ -174,6 +181,9 @@ impl Engine {
 
     fn deliver(&self, ctx: &Ctx<'_>, completion: Completion) -> rquickjs::Result<()> {
         let Completion { id, result } = completion;
+        if matches!(result, CompletionResult::Aborted) {
+            return if self.bridge.has_ended() { Ok(()) } else { self.enter(ctx, "abort", ()) };
+        }
         if !self.bridge.close(id) || self.bridge.has_ended() {
             return Ok(());
         }
@@ -181,6 +191,7 @@ impl Engine {
             CompletionResult::Value(text) => self.enter(ctx, "settle", (id, true, text)),
             CompletionResult::Failed(text) => self.enter(ctx, "settle", (id, false, text)),
             CompletionResult::Fired => self.enter(ctx, "fire", (id,)),
+            CompletionResult::Aborted => Ok(()),
             CompletionResult::Response(head, body) => match self.bridge.keep_body(id, body) {
                 true => self.enter(ctx, "settle", (id, true, head)),
                 false => self.enter(ctx, "settle", (id, false, NO_ROOM_FOR_BODY)),

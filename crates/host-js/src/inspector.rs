@@ -178,7 +178,8 @@ impl Probe {
             return self.report(FindingKind::ResponseVersion, None, message);
         };
         if !RESPONSE_SCHEMA_VERSIONS.contains(&version) {
-            let message = format!("response schema version \"{version}\" is not one of 1.0.0 and 1.1.0");
+            let message =
+                format!("response schema version \"{version}\" is not one of 1.0.0, 1.1.0 and 2.0.0");
             self.report(FindingKind::ResponseVersion, Some(Position::of(&text, offset)), message);
         }
     }

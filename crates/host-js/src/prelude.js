@@ -42,17 +42,30 @@ class CapabilityError extends Error {
 const { reasonOf } = CapabilityError;
 delete CapabilityError.reasonOf;
 
-/** Installs the globals and returns what the host calls: `bind`, `start`, `settle` and `fire`. */
+/** Installs the globals and returns what the host calls: `bind`, `start`, `settle`, `fire` and `abort`. */
 export function prepare(host) {
   // Waiting promises and timers, by the number that the host gave them.
   const waiting = { __proto__: null };
   let execute;
   let origin = 0;
+  let signal;
+  let fireSignal;
 
-  /** A promise for something that the host does. `begin` starts it and returns its number. */
-  function wait(begin, finish) {
+  /**
+   * A promise for something that the host does. `begin` starts it and returns its number; `watch` is given a function
+   * that gives it up for a reason.
+   */
+  function wait(begin, finish, watch) {
     return new SafePromise((resolve, reject) => {
-      waiting[begin()] = { __proto__: null, resolve, reject, finish };
+      const id = begin();
+      waiting[id] = { __proto__: null, resolve, reject, finish };
+      if (watch === undefined) return;
+      watch((reason) => {
+        if (waiting[id] === undefined) return;
+        delete waiting[id];
+        host.cancel(id);
+        reject(reason);
+      });
     });
   }
 
@@ -85,6 +98,7 @@ export function prepare(host) {
     members[member] = freeze(typeof methods === 'string' ? bind(methods)[1] : fromEntries(methods.map(bind)));
   }
   const progress = freeze((text) => host.progress(wellFormed(SafeString(text))));
+  const emit = freeze((chunk) => host.emit(stringify(chunk) ?? 'null'));
   const audit = freeze({
     log: (event, data) => host.audit(wellFormed(SafeString(event)), stringify(data) ?? 'null'),
   });
@@ -101,7 +115,7 @@ export function prepare(host) {
       call: freeze({ id: callId, clamped: deepFreeze(facts.clamped ?? {}) }),
       session: deepFreeze(session),
       capabilities: freeze({ messaging: true, voice: mode === 'voice', audit: true, progress: true, ...declared }),
-      audit, progress,
+      audit, progress, emit, signal,
       voice: freeze({ isActive: () => speaking }),
     });
   }
@@ -197,6 +211,8 @@ export function prepare(host) {
   return {
     __proto__: null,
     bind(found) { execute = found; },
+    bindSignal(found, fires) { [signal, fireSignal] = [found, fires]; },
+    abort() { fireSignal?.(); },
     start, settle, fire, wait,
   };
 }

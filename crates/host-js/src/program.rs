@@ -13,9 +13,12 @@ use crate::modules::{QUARTERDECK, Target, resolve, scripts};
 
 pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
 pub(crate) const WEB: &str = "quarterdeck:web";
+pub(crate) const ABORT: &str = "quarterdeck:abort";
 pub(crate) const QUARTERDECK_NAME: &str = "quarterdeck";
 /// What `web.js` installs.
 const WEB_NAMES: [&str; 6] = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
+/// What `abort.js` installs: `context.signal` and what begins with `Abort`.
+const ABORT_NAMES: [&str; 3] = ["signal", "Abort", "DOMException"];
 
 /// The host's own modules, compiled once for all handlers.
 pub(crate) struct HostModules(BTreeMap<&'static str, Bytecode>);
@@ -26,6 +29,7 @@ impl HostModules {
         let sources = [
             (PRELUDE, include_str!("prelude.js")),
             (WEB, include_str!("web.js")),
+            (ABORT, include_str!("abort.js")),
             (QUARTERDECK_NAME, QUARTERDECK),
         ];
         let modules = sources
@@ -40,6 +44,8 @@ pub(crate) struct Program {
     pub(crate) entry: String,
     /// Whether its text names anything of `web.js`. Engines of handlers that do not are made without it.
     pub(crate) uses_web: bool,
+    /// The same for `abort.js`.
+    pub(crate) uses_abort: bool,
     /// Whether its text has the word `import`, without which it reaches no module but its entry.
     imports: bool,
     files: BTreeMap<String, Bytecode>,
@@ -53,17 +59,18 @@ impl Program {
     ) -> Result<Self, HostError> {
         let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
         let mut files = BTreeMap::new();
-        let (mut uses_web, mut imports) = (false, false);
+        let (mut uses_web, mut uses_abort, mut imports) = (false, false, false);
         for (path, source) in scripts(handler.files) {
             let bytecode = compiler.compile(path, &source, DebugInfo::Kept).map_err(HostError::Unloadable)?;
             files.insert(path.to_owned(), bytecode);
             uses_web |= WEB_NAMES.iter().any(|name| source.contains(name));
+            uses_abort |= ABORT_NAMES.iter().any(|name| source.contains(name));
             imports |= source.contains("import");
         }
         if !files.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
         }
-        Ok(Self { entry: handler.entry.to_owned(), uses_web, imports, files, host_modules })
+        Ok(Self { entry: handler.entry.to_owned(), uses_web, uses_abort, imports, files, host_modules })
     }
 
     /// One of the host's own modules.
@@ -84,7 +91,9 @@ impl Resolver for ModuleResolver {
         _: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
         // The host's own imports use names that no handler can import, or come from no module.
-        if (base == WEB && specifier == PRELUDE) || (base.is_empty() && specifier == self.0.entry) {
+        if (matches!(base, WEB | ABORT) && specifier == PRELUDE)
+            || (base.is_empty() && specifier == self.0.entry)
+        {
             return Ok(specifier.into());
         }
         let refused = |reason: String| Error::new_resolving_message(base, specifier, reason);

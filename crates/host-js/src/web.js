@@ -133,7 +133,8 @@ export function installWeb(host, wait) {
     async arrayBuffer() { return host.bodyBytes(this.#id).buffer; }
   }
 
-  async function fetch(input, { method = 'GET', headers = {}, body } = {}) {
+  async function fetch(input, { method = 'GET', headers = {}, body, signal } = {}) {
+    signal?.throwIfAborted();
     const lines = [...new Headers(headers)];
     const content = body instanceof URLSearchParams ? body.toString() : body;
     if (content !== undefined && content !== null && typeof content !== 'string') {
@@ -148,7 +149,13 @@ export function installWeb(host, wait) {
     if (body instanceof URLSearchParams && !lines.some(([name]) => name === 'content-type')) {
       lines.push(['content-type', 'application/x-www-form-urlencoded;charset=UTF-8']);
     }
-    return wait(() => host.fetch(JSON.stringify(request)), (head, id) => new Response(id, JSON.parse(head)));
+    let abort;
+    const watch = (giveUp) => signal?.addEventListener('abort', abort = () => giveUp(signal.reason), { once: true });
+    try {
+      return await wait(() => host.fetch(JSON.stringify(request)), (head, id) => new Response(id, JSON.parse(head)), watch);
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
   }
 
   for (const [name, value] of Object.entries({ URL, URLSearchParams, TextEncoder, TextDecoder, Headers, fetch, structuredClone })) {

@@ -10,6 +10,7 @@ use crate::files::file_rows;
 use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 use crate::store_keys::{all_rows, index_key};
+use crate::tasks::client_prefix;
 
 /// How many rows are erased in one commit, or read at once.
 const BATCH_ROWS: usize = 500;
@@ -171,6 +172,8 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
     keys.extend(chats.into_iter().map(|(key, _)| (Table::History, key)));
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
     keys.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
+    let tasks = all_rows(store, Table::Tasks, &client_prefix(client)).await?;
+    keys.extend(tasks.into_iter().map(|(key, _)| (Table::Tasks, key)));
     add_windows(&mut keys, &format!("/client/{client}"));
     let count = keys.len() as u64;
     for portion in keys.chunks(BATCH_ROWS) {

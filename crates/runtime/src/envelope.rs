@@ -93,6 +93,15 @@ pub(crate) fn outcome_lost(tool: &str, writes: bool) -> ToolError {
     refusal_error(ErrorType::Internal, message).with_suggestion("Call it again if it is still needed.")
 }
 
+/// A write whose user has cancelled it, so that its handler was stopped.
+pub(crate) fn stopped(tool: &str, may_have_acted: bool) -> ToolError {
+    let message = match may_have_acted {
+        true => format!("{tool} was cancelled while it ran; what it had done by then stays done."),
+        false => format!("{tool} was cancelled, and did nothing."),
+    };
+    ToolError { partial_side_effects: Some(may_have_acted), ..ToolError::new(ErrorType::Cancelled, message) }
+}
+
 /// A write that has started and was not recorded.
 pub(crate) fn outcome_unknown(tool: &str) -> ToolError {
     let message = format!("{tool} was interrupted, and whether it was done is not known.");

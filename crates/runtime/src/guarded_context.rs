@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, Context, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, LogLevel,
 };
 use serde_json::Value;
 
@@ -16,11 +16,18 @@ pub(crate) struct GuardedContext {
     inner: Arc<dyn Context>,
     facts: CallFacts,
     secrets: Secrets,
+    signal: CancellationToken,
 }
 
 impl GuardedContext {
-    pub(crate) fn around(inner: Arc<dyn Context>, facts: CallFacts, secrets: Secrets) -> Arc<dyn Context> {
-        Arc::new(Self { inner, facts, secrets })
+    /// `signal` is cancelled when this execution should stop.
+    pub(crate) fn around(
+        inner: Arc<dyn Context>,
+        facts: CallFacts,
+        secrets: Secrets,
+        signal: CancellationToken,
+    ) -> Arc<dyn Context> {
+        Arc::new(Self { inner, facts, secrets, signal })
     }
 }
 
@@ -44,6 +51,14 @@ impl Context for GuardedContext {
 
     fn progress(&self, text: &str) {
         self.inner.progress(text);
+    }
+
+    fn emit(&self, chunk: Value) -> bool {
+        self.inner.emit(chunk)
+    }
+
+    fn signal(&self) -> CancellationToken {
+        self.signal.clone()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -31,6 +31,7 @@ mod session;
 mod shared;
 mod state;
 mod store_keys;
+mod tasks;
 mod topics;
 mod validation;
 mod voice_sessions;
@@ -59,4 +60,7 @@ pub use session::{
 };
 pub use shared::{LogSink, RuntimeParts};
 pub use state::{PendingEnd, SessionState};
+pub use tasks::{
+    RecoveredTasks, TaskCancellation, TaskList, TaskStatus, TaskSummary, find_stored_task, list_stored_tasks,
+};
 pub use topics::Topics;

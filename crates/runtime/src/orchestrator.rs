@@ -203,7 +203,7 @@ impl Orchestrator {
 
     /// Lists a session, complete as it is. Of two that were restored at the same time the first one counts; `false` says
     /// that it was another's.
-    fn register(&self, core: Arc<SessionCore>) -> (Session, bool) {
+    pub(crate) fn register(&self, core: Arc<SessionCore>) -> (Session, bool) {
         if let Some(first) = self.shared.register(&core) {
             return (Session { core: first }, false);
         }

@@ -26,6 +26,10 @@ pub struct Policy {
     pub max_queued_events: usize,
     /// How many calls one message may carry; those beyond are refused unread.
     pub max_calls_per_message: usize,
+    /// How many background tasks of one client may run at the same time.
+    pub max_tasks_per_client: usize,
+    /// How many background tasks of all clients may run at the same time.
+    pub max_tasks: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +93,8 @@ impl Default for Policy {
             max_remembered_calls: 100,
             max_queued_events: 256,
             max_calls_per_message: 128,
+            max_tasks_per_client: 5,
+            max_tasks: 100,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::gates::Redelivery;
 use crate::ids::random_hex;
 use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
 use crate::store_keys::all_rows;
+use crate::tasks::restore_outcomes;
 
 /// Restores the session's calls and open confirmations.
 pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<(), StoreError> {
@@ -32,6 +33,7 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
     for row in rows {
         restore_call(core, &row);
     }
+    restore_outcomes(core).await?;
     restore_confirmations(core).await
 }
 

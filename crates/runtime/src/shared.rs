@@ -14,6 +14,7 @@ use crate::confirmation::Deadlines;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::session::SessionCore;
+use crate::tasks::Tasks;
 use crate::topics::Topics;
 use crate::voice_sessions::VoiceSessions;
 
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     pub(crate) topics: Arc<Topics>,
     pub(crate) log_sink: Option<LogSink>,
     pub(crate) voice_sessions: VoiceSessions,
+    pub(crate) tasks: Tasks,
     pub(crate) blank_tool: BlankTool,
     live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
 }
@@ -117,6 +119,7 @@ impl Shared {
             topics: Arc::new(parts.topics),
             log_sink: parts.log_sink,
             voice_sessions: VoiceSessions::default(),
+            tasks: Tasks::default(),
             blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
             live: Mutex::default(),
         }
@@ -156,8 +159,11 @@ impl Shared {
         }
     }
 
-    /// Whether a session of this process was left for too long.
+    /// Whether a session of this process was left for too long. One with a task waits for it.
     pub(crate) fn has_timed_out(&self, core: &SessionCore, now_ms: u64) -> bool {
+        if self.tasks.has_any_of(&core.id) {
+            return false;
+        }
         let idle = now_ms.saturating_sub(core.seen_ms());
         let gone = core.disconnected_since().map(|since| now_ms.saturating_sub(since));
         idle > self.policy.idle_timeout.as_millis() as u64

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel,
-    SessionFacts, ToolFacts,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, CapabilityErrorCode, Context,
+    LogLevel, SessionFacts, ToolFacts,
 };
 use quarterdeck_contracts::{
     BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Event, ImageRequest, KnowledgeRecord, Mode, NewEvent,
@@ -24,6 +24,7 @@ pub struct FakeContext {
     now: SystemTime,
     providers: Mutex<BTreeMap<Capability, Provider>>,
     state: Arc<State>,
+    signal: CancellationToken,
 }
 
 /// Answers the requests of one capability: method and arguments in, value out.
@@ -38,6 +39,8 @@ pub struct RecordedEffects {
     pub audits: Vec<(String, Value)>,
     /// Notes on progress.
     pub progress: Vec<String>,
+    /// Partial results.
+    pub partial: Vec<Value>,
     /// Messages to the client.
     pub messages: Vec<Value>,
     /// The values that were put.
@@ -103,7 +106,13 @@ impl FakeContext {
             capabilities: declarable.map(CapabilitySpec::capability).collect(),
             seen,
         };
-        Arc::new(Self { facts, now, providers: Mutex::new(fakes::providers(&state)), state })
+        Arc::new(Self {
+            facts,
+            now,
+            providers: Mutex::new(fakes::providers(&state)),
+            state,
+            signal: CancellationToken::default(),
+        })
     }
 
     /// Answers a capability's requests with this function, in the place of what answered them before.
@@ -188,6 +197,15 @@ impl Context for FakeContext {
 
     fn progress(&self, text: &str) {
         self.state.effects().progress.push(text.to_owned());
+    }
+
+    fn emit(&self, chunk: Value) -> bool {
+        self.state.effects().partial.push(chunk);
+        true
+    }
+
+    fn signal(&self) -> CancellationToken {
+        self.signal.clone()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -171,7 +171,8 @@ impl TextCore {
             conversation.lock().apply_early_resolutions(&mut record);
             return Ok(record);
         }
-        let TurnStart { number, notes, .. } = conversation.session.begin_turn(None);
+        let TurnStart { number, notes, told, .. } = conversation.session.begin_turn(None);
+        conversation.session.store_soon(told);
         let text = prepend_notes(conversation, notes, "");
         Ok(TurnRecord { message_id, ..self.new_record(number, None, String::new(), text)? })
     }

@@ -378,6 +378,7 @@ fn forward_event(
             StreamEvent::Data { name: name.into(), value }
         }
         ClientEvent::Progress { call_id, text } => StreamEvent::Progress { id: call_id, text: text.into() },
+        ClientEvent::Partial { call_id, response } => StreamEvent::PartialResult { id: call_id, response },
         ClientEvent::Confirmation { call_id, request } => {
             let request = Arc::new(request);
             let mut state = conversation.lock();
@@ -388,7 +389,7 @@ fn forward_event(
         ClientEvent::Answer { reason, answer } => {
             let (id, name, response) = (answer.call_id.clone(), answer.name.clone(), answer.response.clone());
             let gates = answer.trace.clone().map(Arc::new);
-            // The orchestrator has notes of its own for what was decided or abandoned.
+            // The orchestrator has notes of its own for what was decided or abandoned, and for tasks.
             if reason == DeliveryReason::Late {
                 notes.push(late_answer_note(&name, &response));
             }

@@ -40,6 +40,11 @@ pub enum StreamEvent {
         id: Arc<str>,
         text: Box<str>,
     },
+    /// A partial result of a call that still runs, in place of the one before it.
+    PartialResult {
+        id: Arc<str>,
+        response: Arc<ToolResponse>,
+    },
     /// The outcome of a call of an earlier turn.
     LateToolResult {
         id: Arc<str>,
@@ -88,13 +93,21 @@ impl StreamEvent {
             Self::Text(text) | Self::Thought(text) => text.len(),
             Self::Progress { text, .. } => text.len(),
             Self::Data { value, .. } => written_bytes(value),
+            Self::PartialResult { response, .. } => written_bytes(&**response),
             _ => 256,
         }
     }
 
     /// Whether the rest still makes sense without it.
     pub(super) fn is_droppable(&self) -> bool {
-        matches!(self, Self::Text(_) | Self::Thought(_) | Self::Progress { .. } | Self::Data { .. })
+        matches!(
+            self,
+            Self::Text(_)
+                | Self::Thought(_)
+                | Self::Progress { .. }
+                | Self::PartialResult { .. }
+                | Self::Data { .. }
+        )
     }
 
     /// The same in pieces that are not too large to wait for a reader.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{ChatMessage, ErrorType, Outcome, SideEffects, ToolResponse};
+use quarterdeck_contracts::{ChatMessage, Commit, ErrorType, Outcome, SideEffects, ToolResponse};
 use quarterdeck_runtime::{ConfirmationMode, TurnStart, random_hex};
 
 use super::codes::CodeMatch;
@@ -56,14 +56,14 @@ impl TextAgent {
             return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
-        let TurnStart { number, answers, notes, .. } = conversation.session.begin_turn(key);
+        let TurnStart { number, answers, notes, told, .. } = conversation.session.begin_turn(key);
         conversation.session.add_user_words(&text);
         agent.end_suspended_turn(&conversation, answers).await;
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = key.map(str::to_owned);
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
-        agent.store_turn(&conversation, &record).await;
+        agent.store_turn_with(&conversation, &record, told).await;
         Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
 
@@ -75,7 +75,7 @@ impl TextAgent {
         if conversation.lock().turns.last().is_none_or(|record| record.said.is_empty()) {
             return Err(Refusal::NothingToRegenerate);
         }
-        let TurnStart { number, answers, mut notes, .. } = conversation.session.begin_turn(None);
+        let TurnStart { number, answers, mut notes, told, .. } = conversation.session.begin_turn(None);
         agent.end_suspended_turn(&conversation, answers).await;
         let replaced = {
             let mut state = conversation.lock();
@@ -90,6 +90,9 @@ impl TextAgent {
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let text = prepend_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
+        if !told.is_empty() {
+            agent.store_turn_with(&conversation, &record, told).await;
+        }
         Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
 
@@ -141,8 +144,10 @@ impl TextAgent {
             return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
         let context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
-        let TurnStart { number, mut notes, .. } = conversation.session.begin_turn(None);
+        let TurnStart { number, mut notes, told, .. } = conversation.session.begin_turn(None);
         conversation.session.add_user_words(&text);
+        // The client keeps the conversation, so there is no record of the turn that it could be stored with.
+        conversation.session.store_soon(told);
         notes.extend(earlier.iter().flat_map(|record| completed_write_notes(&conversation, record)));
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = Some(fingerprint);
@@ -254,10 +259,20 @@ impl TextCore {
     }
 
     pub(super) async fn store_turn(&self, conversation: &Conversation, record: &TurnRecord) {
+        self.store_turn_with(conversation, record, Commit::default()).await;
+    }
+
+    /// Stores a turn together with something else, both or neither.
+    pub(super) async fn store_turn_with(
+        &self,
+        conversation: &Conversation,
+        record: &TurnRecord,
+        more: Commit,
+    ) {
         if record.number == 0 {
             return;
         }
-        let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms());
+        let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms()).and(more);
         if let Err(error) = self.orchestrator.store().commit(commit).await {
             tracing::error!(session = conversation.session.id(), error = %error, "turn write failed");
         }

@@ -325,6 +325,7 @@ impl Call {
         match event {
             ClientEvent::Message(value) => Input::ToolMessage(value),
             ClientEvent::Progress { call_id, text } => Input::Progress { call_id, text },
+            ClientEvent::Partial { call_id, response } => Input::Partial { call_id, response },
             ClientEvent::Confirmation { call_id, request } => {
                 Input::ConfirmationRequested { call_id, request }
             }

@@ -139,6 +139,12 @@ pub enum ServerMessage<'a> {
         id: &'a str,
         text: &'a str,
     },
+    /// A partial result of a tool call that still runs, in place of the one before it.
+    Partial {
+        id: &'a str,
+        /// An envelope with the partial result as its data.
+        response: &'a ToolResponse,
+    },
     /// The user has interrupted: audio that was not played yet is not to be played.
     Interrupted,
     TurnComplete,

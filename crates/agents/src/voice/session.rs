@@ -80,7 +80,9 @@ impl RuntimeSession {
 impl CallSession for RuntimeSession {
     fn begin_turn(&mut self) -> Vec<String> {
         self.described.clear();
-        self.session.begin_turn(None).notes
+        let start = self.session.begin_turn(None);
+        self.session.store_soon(start.told);
+        start.notes
     }
 
     fn add_user_words(&mut self, words: &str) {

@@ -266,6 +266,7 @@ pub(crate) fn lines(events: &[StreamEvent]) -> String {
             StreamEvent::ConfirmationRequest { request, .. } => format!("asked: {}", request.preview),
             StreamEvent::ToolResult { response, .. } => format!("answer {}", outcome(&response.outcome)),
             StreamEvent::Progress { text, .. } => format!("progress {text:?}"),
+            StreamEvent::PartialResult { response, .. } => format!("partial {}", json!(**response)["data"]),
             StreamEvent::LateToolResult { name, response, .. } => {
                 format!("late {name} {}", outcome(&response.outcome))
             }

@@ -69,7 +69,7 @@ fn a_handler_parses_exports_execute_and_imports_what_it_may() {
         &files,
         expect![[r#"
         error QD0404 greet/handler.js:1:38 `'3.0.0'`
-          response schema version "3.0.0" is not one of 1.0.0 and 1.1.0
+          response schema version "3.0.0" is not one of 1.0.0, 1.1.0 and 2.0.0
           help: write `export const responseSchemaVersion = "1.1.0";` or remove the export
     "#]],
     );

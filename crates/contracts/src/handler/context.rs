@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::BoxFuture;
+use super::{BoxFuture, CancellationToken};
 use crate::{Capability, ErrorType, Mode, ToolError};
 
 /// One call's world.
@@ -29,6 +29,13 @@ pub trait Context: Send + Sync {
 
     /// A note to the client while the work goes on.
     fn progress(&self, text: &str);
+
+    /// A partial result, which the client shows in place of the one before it until the answer is there. `false` when it
+    /// is not passed on: it is too large, or there were too many or they came too fast. It never waits for a client.
+    fn emit(&self, chunk: Value) -> bool;
+
+    /// Cancelled when the call should stop: the user stops it, the session ends, or its deadline is near.
+    fn signal(&self) -> CancellationToken;
 
     /// Uses a capability. One that the tool did not declare, or that this runtime does not have, answers with an
     /// error; it never panics.

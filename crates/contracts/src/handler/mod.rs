@@ -1,5 +1,6 @@
 //! Handlers: how one is looked at, what runs it, and what it may do while it runs.
 
+mod cancellation;
 mod capabilities;
 mod context;
 mod host;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
+pub use cancellation::{CancelReason, CancellationToken};
 pub use capabilities::{
     calendar_cancel, calendar_create, calendar_event, calendar_events, calendar_list, calendar_move, kb_find,
     kb_get,

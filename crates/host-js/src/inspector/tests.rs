@@ -145,19 +145,22 @@ fn execute_must_be_exported() {
 
 #[test]
 fn response_versions_are_read_without_running() {
-    let known = "export const responseSchemaVersion = '1.1.0';\nexport function execute() {}";
-    check(
-        &[("handler.js", known)],
-        expect![[r#"
+    for version in ["1.0.0", "1.1.0", "2.0.0"] {
+        let known =
+            format!("export const responseSchemaVersion = '{version}';\nexport function execute() {{}}");
+        check(
+            &[("handler.js", &known)],
+            expect![[r#"
             files t/handler.js
         "#]],
-    );
-    let unknown = "// responseSchemaVersion = '1.0.0'\nexport const responseSchemaVersion = \"2.0.0\";\nexport function execute() {}";
+        );
+    }
+    let unknown = "// responseSchemaVersion = '1.0.0'\nexport const responseSchemaVersion = \"3.0.0\";\nexport function execute() {}";
     check(
         &[("handler.js", unknown)],
         expect![[r#"
             files t/handler.js
-            ResponseVersion t/handler.js:2:38 response schema version "2.0.0" is not one of 1.0.0 and 1.1.0
+            ResponseVersion t/handler.js:2:38 response schema version "3.0.0" is not one of 1.0.0, 1.1.0 and 2.0.0
         "#]],
     );
     let computed = "export const responseSchemaVersion = [1, 1, 0].join('.');\nexport function execute() {}";

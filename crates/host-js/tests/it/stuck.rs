@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join_all;
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, Context, Handler, HandlerHost, HostError,
-    HostEvent, HostObserver, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, Handler, HandlerHost,
+    HostError, HostEvent, HostObserver, LogLevel,
 };
 use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
@@ -279,6 +279,14 @@ impl Context for Gated {
 
     fn progress(&self, text: &str) {
         self.inner.progress(text);
+    }
+
+    fn emit(&self, chunk: Value) -> bool {
+        self.inner.emit(chunk)
+    }
+
+    fn signal(&self) -> CancellationToken {
+        self.inner.signal()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, Handler,
-    HandlerFiles, HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, CapabilityErrorCode, Context,
+    Handler, HandlerFiles, HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
 };
 use quarterdeck_contracts::{HandlerAnswer, Metadata, Outcome};
 use quarterdeck_host_js::{HostConfig, JsHost};
@@ -161,6 +161,14 @@ impl Context for Slow {
 
     fn progress(&self, text: &str) {
         self.inner.progress(text);
+    }
+
+    fn emit(&self, chunk: Value) -> bool {
+        self.inner.emit(chunk)
+    }
+
+    fn signal(&self) -> CancellationToken {
+        self.inner.signal()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

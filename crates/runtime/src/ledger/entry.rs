@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use quarterdeck_contracts::handler::{CancelReason, CancellationToken};
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use tokio::sync::Notify;
 
@@ -36,8 +37,7 @@ pub(crate) struct Entry {
     phase: AtomicU8,
     /// Whether the answer is final and recorded. One that may differ next time is delivered and forgotten.
     is_final: AtomicBool,
-    is_cancelled: AtomicBool,
-    cancel: Notify,
+    cancellation: CancellationToken,
     confirmation: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
     /// What the gates said. Not kept over a restart.
@@ -87,8 +87,7 @@ impl Entry {
             is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
             is_final: AtomicBool::new(false),
-            is_cancelled: AtomicBool::new(false),
-            cancel: Notify::new(),
+            cancellation: CancellationToken::default(),
             confirmation: OnceLock::new(),
             answer: OnceLock::new(),
             trace: Mutex::default(),
@@ -125,7 +124,7 @@ impl Entry {
     /// Begins the call, unless it was cancelled first. After this a write can no longer be cancelled.
     pub(crate) fn start(&self) -> bool {
         self.advance(Phase::Running);
-        !self.is_cancelled.load(Ordering::Acquire)
+        !self.is_cancelled()
     }
 
     /// The answer is final: it stays on record.
@@ -138,18 +137,17 @@ impl Entry {
     }
 
     /// Asks the call to stop. Whether it does is decided by [`Entry::start`] and by whether it writes.
-    pub(crate) fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Release);
-        self.cancel.notify_waiters();
+    pub(crate) fn cancel(&self, reason: CancelReason) {
+        self.cancellation.cancel(reason);
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Acquire)
+        self.cancellation.is_cancelled()
     }
 
-    /// Ends when the call is asked to stop.
-    pub(crate) async fn wait_for_cancel(&self) {
-        wait(&self.cancel, || self.is_cancelled().then_some(())).await;
+    /// Cancelled when the call is asked to stop.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
     }
 
     /// Gives the call its answer, unless it has one; `false` if it had.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quarterdeck_contracts::handler::CancellationToken;
 use quarterdeck_contracts::{Commit, RateLimit, SideEffects, ToolError, ToolResponse};
 use serde_json::{Map, Value};
 
@@ -10,6 +11,7 @@ use crate::envelope::{cancelled, internal_fault, outcome_unknown, replayed};
 use crate::gates::{Clamped, Duplicate, Trace};
 use crate::ledger::{CallIdentity, Entry, content};
 use crate::session::{AuditRecord, SessionCore, SessionData};
+use crate::tasks::Task;
 
 /// One call of a model. How far it is, from admitted to heard, is the phase of its entry.
 pub(crate) struct ToolCall {
@@ -27,6 +29,8 @@ pub(crate) struct ToolCall {
     pub(crate) approval: Approval,
     /// What the handler's precheck saw, once the user has approved.
     pub(crate) seen: Value,
+    /// What it goes on as, if its tool may run in the background.
+    pub(crate) task: Option<Arc<Task>>,
 }
 
 /// A tool that called another.
@@ -85,6 +89,7 @@ impl ToolCall {
             ancestors,
             approval: Approval::NotNeeded,
             seen: Value::Null,
+            task: None,
         }
     }
 
@@ -107,6 +112,7 @@ impl ToolCall {
             ancestors: Vec::new(),
             approval: Approval::Granted(redemption),
             seen,
+            task: None,
         }
     }
 
@@ -116,6 +122,38 @@ impl ToolCall {
             Approval::Pending { reason } => reason.clone(),
             Approval::NotNeeded | Approval::Granted(_) => None,
         }
+    }
+
+    /// A task that an earlier process has begun.
+    pub(crate) fn resumed(entry: Arc<Entry>, args: Value, task: Arc<Task>) -> Self {
+        entry.start();
+        let approved = Self::approved(entry, args, None, Commit::default());
+        Self { trace: Trace::default(), approval: Approval::NotNeeded, task: Some(task), ..approved }
+    }
+
+    /// The same call, to be answered while its handler goes on.
+    pub(super) fn to_answer(&self) -> Self {
+        Self {
+            entry: self.entry.clone(),
+            args: self.args.clone(),
+            has_slow_arguments: self.has_slow_arguments,
+            clamped: self.clamped.clone(),
+            rate_limit: None,
+            trace: self.trace.clone(),
+            ancestors: self.ancestors.clone(),
+            approval: Approval::NotNeeded,
+            task: self.task.clone(),
+        }
+    }
+
+    /// Whether it should stop.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancellation().is_cancelled()
+    }
+
+    /// Cancelled when it should stop.
+    pub(super) fn cancellation(&self) -> &CancellationToken {
+        self.task.as_ref().map_or_else(|| self.entry.cancellation(), |task| &task.cancellation)
     }
 
     /// Writes the call to the audit log. `entry` is the one that its answer belongs to, if there is one.
@@ -145,16 +183,18 @@ pub(super) struct CallOutcome {
     pub(super) is_executed: bool,
     /// The farewell to the client that it has blocked, if it has.
     pub(super) block_message: Option<String>,
+    /// Whether its handler goes on.
+    pub(super) is_continued: bool,
 }
 
 impl CallOutcome {
     pub(super) fn executed(response: ToolResponse, block_message: Option<String>) -> Self {
-        Self { response: Arc::new(response), is_executed: true, block_message }
+        Self { response: Arc::new(response), is_executed: true, block_message, is_continued: false }
     }
 
     pub(super) fn not_executed(core: &SessionCore, call: &ToolCall, error: ToolError) -> Self {
         let response = core.refusal(&call.entry.tool, error);
-        Self { response, is_executed: false, block_message: None }
+        Self { response, is_executed: false, block_message: None, is_continued: false }
     }
 
     pub(super) fn cancelled(core: &SessionCore, call: &ToolCall) -> Self {
@@ -163,7 +203,13 @@ impl CallOutcome {
 
     pub(super) fn recorded(call: &ToolCall, envelope: &ToolResponse) -> Self {
         let response = Arc::new(replayed(envelope, call.entry.turn));
-        Self { response, is_executed: false, block_message: None }
+        Self { response, is_executed: false, block_message: None, is_continued: false }
+    }
+
+    /// It goes on as a task.
+    pub(super) fn continued(task: &Task) -> Self {
+        let response = task.started_response.clone();
+        Self { response, is_executed: false, block_message: None, is_continued: true }
     }
 
     /// Our own code has failed. The write, if it was one, may or may not have happened.

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CapabilityCall, CapabilityError, Context, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, LogLevel,
 };
 use quarterdeck_contracts::{Commit, Overlay};
 use serde_json::{Value, json};
 
 use super::call::{Ancestor, ToolCall};
+use super::partial_results::PartialResults;
 use crate::audit::HANDLER_SOURCE;
 use crate::session::{ClientEvent, SessionCore};
+use crate::tasks::Task;
 
 /// How many audit entries and progress notes one call may make, together.
 const MAX_ENTRIES: usize = 100;
@@ -29,6 +31,9 @@ pub(super) struct CallContext {
     pub(super) ancestors: Vec<Ancestor>,
     /// See [`CapabilityScope::call_key`](quarterdeck_contracts::handler::CapabilityScope::call_key).
     pub(super) call_key: Arc<str>,
+    signal: CancellationToken,
+    /// What the call goes on as, if it may.
+    task: Option<Arc<Task>>,
     overlay: OnceLock<Arc<Overlay>>,
     pending: Mutex<PendingEffects>,
 }
@@ -43,6 +48,7 @@ pub(super) struct PendingEffects {
     /// Whether it did something that cannot be taken back by dropping the overlay.
     pub(super) reached_outside: bool,
     pub(super) entries: usize,
+    partial: PartialResults,
 }
 
 /// What must be made real with the call's record, or not at all.
@@ -99,6 +105,8 @@ impl CallContext {
             writes,
             ancestors,
             call_key,
+            signal: call.cancellation().clone(),
+            task: call.task.clone(),
             overlay: OnceLock::new(),
             pending: Mutex::default(),
         })
@@ -127,6 +135,14 @@ impl CallContext {
             messages: pending.messages,
             block_message: pending.block_message,
             is_contained: !pending.reached_outside && !reaches_network,
+        }
+    }
+
+    /// Shows something to the client while it is connected. It never waits: an older one that was not read is replaced.
+    fn show(&self, event: ClientEvent) {
+        let mut data = self.core.lock();
+        if data.connection.current.is_some() {
+            self.core.push_event(&mut data, event);
         }
     }
 
@@ -184,11 +200,31 @@ impl Context for CallContext {
         if let Some(log_sink) = &self.core.shared.log_sink {
             log_sink(&format!("progress: {text}"));
         }
-        let event = ClientEvent::Progress { call_id: self.facts.call_id.clone(), text: shortened(text) };
-        let mut data = self.core.lock();
-        if data.connection.current.is_some() {
-            self.core.push_event(&mut data, event);
+        let text = shortened(text);
+        self.task.iter().for_each(|task| task.set_progress(&text));
+        self.show(ClientEvent::Progress { call_id: self.facts.call_id.clone(), text });
+    }
+
+    fn emit(&self, chunk: Value) -> bool {
+        // In a statement of its own: the session's lock is not taken under this one.
+        let refusal = self.lock().partial.admit(&chunk, Instant::now());
+        if let Some(refusal) = refusal {
+            if refusal.is_first {
+                self.log(LogLevel::Warn, refusal.reason);
+            }
+            return false;
         }
+        if let Some(log_sink) = &self.core.shared.log_sink {
+            log_sink(&format!("partial: {chunk}"));
+        }
+        self.task.iter().for_each(|task| task.set_partial(&chunk));
+        let response = Arc::new(self.core.snapshot.succeed(self.tool(), chunk, self.core.now()));
+        self.show(ClientEvent::Partial { call_id: self.facts.call_id.clone(), response });
+        true
+    }
+
+    fn signal(&self) -> CancellationToken {
+        self.signal.clone()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -15,7 +15,7 @@ use crate::state::{Cause, Transition};
 /// Gives a call its answer and applies its intents.
 pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutcome, elapsed: Duration) {
     let entry = &call.entry;
-    let CallOutcome { response, is_executed, block_message } = outcome;
+    let CallOutcome { response, is_executed, block_message, is_continued } = outcome;
     let mut data = core.lock();
     let is_abandoned = is_executed && entry.writes && entry.is_cancelled();
     data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
@@ -53,7 +53,10 @@ pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutc
     } else if let Some(gate) = call.trace.answered_by() {
         core.shared.metrics.record_refusal(&entry.tool, gate);
     }
-    let how = if is_abandoned { Some("abandoned") } else { (!is_executed).then_some("refused") };
+    let how = match is_executed {
+        true => is_abandoned.then_some("abandoned"),
+        false => Some(if is_continued { "continued" } else { "refused" }),
+    };
     call.audit(core, Some(entry), &response, how);
     core.audit_transitions(transitions);
 }
@@ -77,7 +80,7 @@ fn count_result(
     }
 }
 
-fn apply_intents(
+pub(super) fn apply_intents(
     core: &SessionCore,
     data: &mut SessionData,
     entry: &Entry,
@@ -140,6 +143,15 @@ fn measure(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration:
             took_ms = duration.as_millis() as u64, limit_ms = limit.as_millis() as u64, "tool was slow"
         );
     }
+    record_sample(core, entry, response, duration, slow);
+}
+
+/// Counts the execution of a task. How long it may take is not a matter of the conversation.
+pub(super) fn measure_task(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration: Duration) {
+    record_sample(core, entry, response, duration, false);
+}
+
+fn record_sample(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration: Duration, slow: bool) {
     let error = match &response.outcome {
         Outcome::Success(_) => None,
         Outcome::Failure(error) => Some(error.kind),

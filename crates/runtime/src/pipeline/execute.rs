@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::call::ToolCall;
 use super::context::{CallContext, Effects};
-use crate::envelope::{cancelled, outcome_unknown};
+use crate::envelope::{cancelled, outcome_unknown, stopped};
 use crate::registry::LoadedTool;
 use crate::session::SessionCore;
 
@@ -29,11 +29,15 @@ pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (To
         };
         let args = arguments(core, tool, call, retries);
         let running = core.snapshot.run(tool, args, context.clone());
-        let mut response = match unless_cancelled(call, running).await {
-            Some(response) => response,
-            None => core.snapshot.refuse(&call.entry.tool, cancelled(&call.entry.tool), core.now()),
-        };
+        let answered = unless_cancelled(call, running).await;
         let effects = context.take_effects();
+        let mut response = answered.unwrap_or_else(|| {
+            let error = match call.entry.writes {
+                true => stopped(&call.entry.tool, !effects.is_contained),
+                false => cancelled(&call.entry.tool),
+            };
+            core.snapshot.refuse(&call.entry.tool, error, core.now())
+        });
         if let Some(pause) = pause_before_retry(core, call, &response, retries, started.elapsed()) {
             // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
             unless_cancelled(call, tokio::time::sleep(pause)).await;
@@ -49,17 +53,24 @@ pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (To
     }
 }
 
-/// A call that does not write stops when it is cancelled; one that does has begun and is let finish.
+/// A call that does not write stops when it is cancelled; one that does has begun and is let finish. A task stops a
+/// moment after it was cancelled, also if it writes.
 async fn unless_cancelled<T>(call: &ToolCall, running: impl Future<Output = T>) -> Option<T> {
-    if call.entry.writes {
+    let writes = call.entry.writes;
+    if let Some(task) = &call.task {
+        return unless(running, task.wait_for_stop(writes)).await;
+    }
+    if writes {
         return Some(running.await);
     }
     if call.entry.is_cancelled() {
         return None;
     }
-    let running = std::pin::pin!(running);
-    let cancelled = std::pin::pin!(call.entry.wait_for_cancel());
-    match select(running, cancelled).await {
+    unless(running, call.entry.cancellation().cancelled()).await
+}
+
+async fn unless<T, U>(running: impl Future<Output = T>, stop: impl Future<Output = U>) -> Option<T> {
+    match select(std::pin::pin!(running), std::pin::pin!(stop)).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(_) => None,
     }
@@ -97,7 +108,10 @@ fn pause_before_retry(
     let metadata = core.snapshot.find(&call.entry.tool)?.metadata();
     let budgets = core.shared.policy.budgets(core.mode);
     let max_retries = budgets.retries.min(error.max_retries.unwrap_or(u32::MAX));
-    if retries >= max_retries || !may_be_retried(metadata, error) || call.entry.is_cancelled() {
+    // A task has one deadline, however often its handler runs.
+    let is_over =
+        call.task.is_some() && error.details.as_ref().is_some_and(|details| details["reason"] == "deadline");
+    if is_over || retries >= max_retries || !may_be_retried(metadata, error) || call.is_cancelled() {
         return None;
     }
     let ceiling = budgets.backoff_ms << retries.min(16);

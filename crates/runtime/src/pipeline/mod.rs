@@ -8,6 +8,9 @@
 //! | record | `record.rs` | a write's answer and its effects, in one commit |
 //! | deliver | `deliver.rs` | the answer to those who wait for it, and its intents to the session |
 //!
+//! A call whose tool may run in the background leaves this path after `reserve.rs` for `detached.rs`, which executes and
+//! records it in a task of its own.
+//!
 //! Every step works on one [`ToolCall`] and takes the session that the call belongs to. `batch.rs` admits the calls of a
 //! message together and runs them in their order; `precheck.rs` checks arguments beforehand that take long to check, and
 //! `precheck_handler.rs` lets a handler look at a call before the user is asked to approve it.
@@ -18,7 +21,9 @@ mod call;
 mod capabilities;
 mod context;
 mod deliver;
+mod detached;
 mod execute;
+mod partial_results;
 mod precheck;
 mod precheck_handler;
 mod record;
@@ -33,12 +38,14 @@ use futures_util::FutureExt;
 pub use batch::Batch;
 pub(crate) use batch::start;
 pub(crate) use call::ToolCall;
+pub(crate) use detached::resume_task;
 pub(crate) use precheck_handler::precheck;
 pub(crate) use reserve::{Reservation, find_recorded, reserve};
 
 use crate::session::SessionCore;
 use call::CallOutcome;
 use deliver::deliver;
+use detached::run_detached;
 use execute::execute;
 use record::{Recorded, give_up, record};
 
@@ -50,23 +57,31 @@ pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {
     let started = Instant::now();
     let steps = async {
         if !call.entry.start() {
-            return CallOutcome::cancelled(core, &call);
+            return Some(CallOutcome::cancelled(core, &call));
         }
         match reserve(core, &mut call).await {
-            Reservation::Granted => execute_and_record(core, &mut call).await,
-            Reservation::Refused(error) => CallOutcome::not_executed(core, &call, *error),
-            Reservation::Recorded(envelope) => CallOutcome::recorded(&call, &envelope),
+            Reservation::Granted if call.task.is_some() => None,
+            Reservation::Granted => Some(execute_and_record(core, &mut call).await),
+            Reservation::Refused(error) => Some(CallOutcome::not_executed(core, &call, *error)),
+            Reservation::Recorded(envelope) => Some(CallOutcome::recorded(&call, &envelope)),
         }
     };
     let outcome = AssertUnwindSafe(steps).catch_unwind().await;
-    let outcome = outcome.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
-    deliver(core, call, outcome, started.elapsed());
+    match (outcome.unwrap_or_else(|_| Some(CallOutcome::panicked(core, &call))), call.task.clone()) {
+        // On the heap, so that the usual call does not carry the room for it.
+        (None, Some(task)) => Box::pin(run_detached(core, call, task, started)).await,
+        (None, None) => {}
+        (Some(outcome), _) => deliver(core, call, outcome, started.elapsed()),
+    }
 }
 
 /// The same for a call that was approved, and for which everything is reserved.
 pub(crate) async fn run_reserved(core: &Arc<SessionCore>, mut call: ToolCall) {
     let started = Instant::now();
     call.entry.start();
+    if let Some(task) = call.task.clone() {
+        return Box::pin(run_detached(core, call, task, started)).await;
+    }
     let steps = AssertUnwindSafe(execute_and_record(core, &mut call)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
     deliver(core, call, outcome, started.elapsed());

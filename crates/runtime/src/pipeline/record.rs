@@ -1,10 +1,11 @@
-//! What a write came to and its effects, in one commit.
+//! What a write or a task came to and its effects, in one commit.
 
 use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, Table, ToolResponse};
 use serde_json::{Value, json};
 
 use super::call::{CallOutcome, ToolCall};
 use super::context::Effects;
+use super::detached::ended_commit;
 use crate::envelope::{outcome_unknown, refusal_error};
 use crate::session::{CallRow, ClientEvent, SessionCore};
 
@@ -19,10 +20,17 @@ pub(super) enum Recorded {
 pub(super) async fn record(
     core: &SessionCore,
     call: &ToolCall,
-    response: ToolResponse,
+    mut response: ToolResponse,
     effects: Effects,
 ) -> Recorded {
-    if !call.entry.writes {
+    let background = match &call.task {
+        Some(task) => task.end().await,
+        None => false,
+    };
+    if let Some(task) = call.task.as_ref().filter(|_| background) {
+        response.meta.background_task_id = Some(task.id.to_string());
+    }
+    if !call.entry.writes && !background {
         return Recorded::Final(CallOutcome::executed(response, None));
     }
     // Boxed, so that the future of a look-up does not carry the room for it.
@@ -58,16 +66,24 @@ async fn commit_write(
     effects: Effects,
 ) -> Result<Option<String>, CommitError> {
     let key = core.call_key(call.entry.key());
-    if !is_final(response) {
-        core.commit(Commit::default().delete(Table::Calls, key)).await?;
-        return Ok(None);
-    }
-    let row = CallRow::done(&call.entry, response, core.now_ms());
-    let mut commit = Commit::default().put_until(Table::Calls, key, json!(row), core.keep_until());
+    let task = call.task.as_ref().filter(|_| response.meta.background_task_id.is_some());
+    let mut commit = match task {
+        // The call itself was answered long ago.
+        Some(task) => ended_commit(core, call, task, response),
+        None if !is_final(response) => {
+            core.commit(Commit::default().delete(Table::Calls, key)).await?;
+            return Ok(None);
+        }
+        None => {
+            let row = CallRow::done(&call.entry, response, core.now_ms());
+            Commit::default().put_until(Table::Calls, key, json!(row), core.keep_until())
+        }
+    };
     if response.is_ok() {
         commit = commit.and(with_expiry(core, effects.commit));
     }
     core.commit(commit).await?;
+    task.iter().for_each(|task| task.mark_end_stored());
     if response.is_ok() {
         send_messages(core, effects.messages);
     }

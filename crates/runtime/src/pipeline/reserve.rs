@@ -4,6 +4,7 @@ use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, T
 use serde_json::json;
 
 use super::call::{Approval, ToolCall};
+use super::detached::{prepare, started_commit};
 use crate::envelope::{confirmation_invalid, outcome_unknown, refusal_error};
 use crate::ledger::Entry;
 use crate::rate_limit::{self, Slot};
@@ -23,8 +24,13 @@ pub(crate) enum Reservation {
 /// Takes the rate-limit slot that the call needs, redeems its confirmation and, for a write, marks it as started: all or
 /// nothing.
 pub(crate) async fn reserve(core: &SessionCore, call: &mut ToolCall) -> Reservation {
+    if let Err(error) = prepare(core, call) {
+        call.trace.refused_by_store("availability", json!(error.kind));
+        return Reservation::Refused(Box::new(error));
+    }
     let redeems = matches!(call.approval, Approval::Granted(_));
-    if call.rate_limit.is_none() && !redeems && !call.entry.writes {
+    let is_stored = call.task.as_ref().is_some_and(|task| task.starts_in_background());
+    if call.rate_limit.is_none() && !redeems && !call.entry.writes && !is_stored {
         return Reservation::Granted;
     }
     // Boxed, so that the future of a look-up does not carry the room for it.
@@ -78,11 +84,17 @@ async fn reservations(
     }
 }
 
-fn mark_started(core: &SessionCore, call: &ToolCall, commit: Commit) -> Commit {
+fn mark_started(core: &SessionCore, call: &ToolCall, mut commit: Commit) -> Commit {
+    let key = core.call_key(call.entry.key());
+    if let Some(task) = call.task.as_ref().filter(|task| task.starts_in_background()) {
+        if call.entry.writes {
+            commit = commit.check(Table::Calls, key, None);
+        }
+        return started_commit(core, call, task, commit);
+    }
     if !call.entry.writes {
         return commit;
     }
-    let key = core.call_key(call.entry.key());
     let row = json!(CallRow::started(&call.entry, core.now_ms()));
     commit.check(Table::Calls, key.clone(), None).put_until(Table::Calls, key, row, core.keep_until())
 }

@@ -1,9 +1,13 @@
 //! One call from arguments to envelope. It always answers, and never with an exception.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use quarterdeck_contracts::handler::{CallFacts, Context, Limits, PrecheckAnswer, SessionFacts};
+use futures_util::future::{Either, select};
+use quarterdeck_contracts::handler::{
+    CallFacts, CancelReason, CancellationToken, Context, Limits, PrecheckAnswer, SessionFacts,
+};
 use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
 use serde_json::Value;
@@ -48,6 +52,12 @@ impl Snapshot {
     pub fn refuse(&self, tool_id: &str, refusal: ToolError, now: SystemTime) -> ToolResponse {
         let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
         HandlerAnswer::failure(refusal).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
+    }
+
+    /// The envelope of something that a call of the tool has come to without having ended.
+    pub(crate) fn succeed(&self, tool_id: &str, data: Value, now: SystemTime) -> ToolResponse {
+        let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
+        HandlerAnswer::success(data).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
     }
 
     /// The envelope of an answer that needs no handler, such as what the registry says about itself.
@@ -107,7 +117,10 @@ impl LoadedTool {
         let facts = self.facts(context.facts());
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
-        match self.handler.run(args, GuardedContext::around(context, facts, secrets.clone()), limits).await {
+        let (of_call, signal) = (context.signal(), CancellationToken::default());
+        let context = GuardedContext::around(context, facts, secrets.clone(), signal.clone());
+        let running = self.handler.run(args, context, limits);
+        match run_with_signal(running, &of_call, &signal, limits.timeout).await {
             Ok(answer) => match check_contract(&answer, self.returns.as_ref()) {
                 ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of),
                 ContractCheck::Slow(returns) => {
@@ -175,6 +188,34 @@ impl LoadedTool {
             secrets.hide_in_error(error);
         }
         answer
+    }
+}
+
+/// How long before its hard stop a handler is told of its deadline, at the most: time for an answer, not for more work.
+const MAX_DEADLINE_NOTICE: Duration = Duration::from_millis(250);
+
+/// Runs a handler, and cancels its signal when that of the call is cancelled or its deadline is near. Whether it is also
+/// stopped is the caller's decision.
+async fn run_with_signal<T>(
+    running: impl Future<Output = T>,
+    of_call: &CancellationToken,
+    signal: &CancellationToken,
+    timeout: Duration,
+) -> T {
+    // Polled second, so that a handler that ends at once costs no timer.
+    let watching = async {
+        let notice = (timeout / 10).min(MAX_DEADLINE_NOTICE);
+        let deadline = pin!(tokio::time::sleep(timeout - notice));
+        let reason = match select(pin!(of_call.cancelled()), deadline).await {
+            Either::Left((reason, _)) => reason,
+            Either::Right(_) => CancelReason::Deadline,
+        };
+        signal.cancel(reason);
+        std::future::pending::<()>().await
+    };
+    match select(pin!(running), pin!(watching)).await {
+        Either::Left((output, _)) => output,
+        Either::Right(((), running)) => running.await,
     }
 }
 

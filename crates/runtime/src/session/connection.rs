@@ -95,6 +95,7 @@ impl Drop for Connection {
 impl SessionCore {
     /// Queues an event. When the queue is full, the oldest event goes that nothing depends on.
     pub(crate) fn push_event(&self, data: &mut SessionData, event: ClientEvent) {
+        data.events.retain(|queued| !queued.is_replaced_by(&event));
         if data.events.len() >= self.shared.policy.max_queued_events
             && let Some(oldest) = data.events.iter().position(ClientEvent::may_be_dropped)
         {

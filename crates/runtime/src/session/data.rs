@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::gates::ClientFacts;
 use crate::ledger::{Entry, Ledger};
 use crate::state::StateController;
+use crate::tasks::TaskOutcome;
 
 /// Everything that calls could disagree about, behind one lock.
 pub(crate) struct SessionData {
@@ -32,6 +33,8 @@ pub(crate) struct SessionData {
     pub(crate) unsaved: Unsaved,
     /// Notes for the model about what it has not seen.
     pub(crate) notes: Vec<String>,
+    /// Ended tasks that the model has not been told of.
+    pub(crate) task_outcomes: Vec<TaskOutcome>,
     /// Messages that have begun a turn, the latest last.
     pub(crate) turn_keys: VecDeque<(String, u64)>,
     pub(crate) call_ids: CallIds,
@@ -146,6 +149,7 @@ impl SessionData {
             unadmitted: Vec::new(),
             unsaved: Unsaved::default(),
             notes: Vec::new(),
+            task_outcomes: Vec::new(),
             turn_keys: row.turn_keys.iter().cloned().collect(),
             call_ids: CallIds { count: row.calls_made, prefix: "call_".into() },
             facts: None,

@@ -1,5 +1,6 @@
 //! How a session ends, and what happens when its last handle is dropped.
 
+use quarterdeck_contracts::handler::CancelReason;
 use serde_json::json;
 
 use super::events::ClientEvent;
@@ -13,8 +14,9 @@ impl Session {
         let (transition, commit) = {
             let mut data = core.lock();
             for entry in &data.unfinished {
-                entry.cancel();
+                entry.cancel(CancelReason::SessionEnded);
             }
+            core.shared.tasks.cancel_all_of(&core.id, CancelReason::SessionEnded);
             let transition = data.controller.end(&end.reason);
             data.facts = None;
             if transition.applied {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::ConfirmationRequest;
+use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use serde_json::Value;
 
 use super::answer::Answer;
@@ -16,6 +16,12 @@ pub enum ClientEvent {
     Progress {
         call_id: Arc<str>,
         text: String,
+    },
+    /// A partial result of a call, in place of the one before it.
+    Partial {
+        call_id: Arc<str>,
+        /// An envelope with the chunk as its data.
+        response: Arc<ToolResponse>,
     },
     /// A request for the user's approval, with the token that resolves it. Never for a model.
     Confirmation {
@@ -39,19 +45,33 @@ pub enum DeliveryReason {
     Confirmed,
     /// It was cancelled, but had begun to write and has finished.
     Abandoned,
+    /// It went on in the background, and has ended.
+    TaskEnded,
 }
 
 impl ClientEvent {
     /// Whether the next connection must still get it.
     pub(super) fn outlives_connection(&self) -> bool {
-        // Late answers go back to where undelivered ones wait; an abandoned one has no other place than this.
+        // Late answers go back to where undelivered ones wait; others have no other place than this.
         matches!(
             self,
-            Self::Confirmation { .. } | Self::End(_) | Self::Answer { reason: DeliveryReason::Abandoned, .. }
+            Self::Confirmation { .. }
+                | Self::End(_)
+                | Self::Answer { reason: DeliveryReason::Abandoned | DeliveryReason::TaskEnded, .. }
         )
     }
 
     pub(super) fn may_be_dropped(&self) -> bool {
-        matches!(self, Self::Progress { .. } | Self::Message(_))
+        matches!(self, Self::Progress { .. } | Self::Partial { .. } | Self::Message(_))
+    }
+
+    /// Whether it stands for the same thing as another one that is newer, so that a client that is behind needs only the
+    /// newer.
+    pub(super) fn is_replaced_by(&self, newer: &Self) -> bool {
+        match (self, newer) {
+            (Self::Progress { call_id: one, .. }, Self::Progress { call_id: other, .. })
+            | (Self::Partial { call_id: one, .. }, Self::Partial { call_id: other, .. }) => one == other,
+            _ => false,
+        }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use quarterdeck_contracts::Commit;
+use quarterdeck_contracts::handler::CancelReason;
+
 use super::answer::Answer;
 use super::{Session, SessionCore, SessionData};
 use crate::envelope::confirmation_required;
@@ -19,6 +22,9 @@ pub struct TurnStart {
     pub answers: Vec<Answer>,
     /// What happened since the model's last turn without its seeing it, to be put in front of this one.
     pub notes: Vec<String>,
+    /// Marks ended tasks as told to the model. It is stored together with what the model is told of them, so that a
+    /// crash leaves both or neither.
+    pub told: Commit,
 }
 
 impl Session {
@@ -27,7 +33,13 @@ impl Session {
         let core = &self.core;
         let mut data = core.lock();
         if let Some(number) = key.and_then(|key| data.find_turn(key)) {
-            return TurnStart { number, is_repeated: true, answers: Vec::new(), notes: Vec::new() };
+            return TurnStart {
+                number,
+                is_repeated: true,
+                answers: Vec::new(),
+                notes: Vec::new(),
+                told: Commit::default(),
+            };
         }
         core.sum_up_turn(&mut data);
         let answers = core.answer_all_suspended(&mut data);
@@ -39,6 +51,8 @@ impl Session {
             }
         }
         let mut notes = std::mem::take(&mut data.notes);
+        let (of_tasks, told) = core.take_task_outcomes(&mut data);
+        notes.extend(of_tasks);
         notes.extend(data.controller.take_pending_message());
         notes.extend(data.ledger.slow_calls().take_note());
         data.seen_ms = core.now_ms();
@@ -47,7 +61,7 @@ impl Session {
         core.save_soon(&mut data);
         drop(data);
         core.shared.metrics.turn_started();
-        TurnStart { number, is_repeated: false, answers, notes }
+        TurnStart { number, is_repeated: false, answers, notes, told }
     }
 
     /// Adds what the user has typed, or what stands in the transcript of what they said, to the words of this turn. A tool
@@ -75,14 +89,28 @@ impl Session {
             data.unsaved.session = true;
             self.core.save_soon(&mut data);
         }
-        std::mem::take(&mut data.notes)
+        let mut notes = std::mem::take(&mut data.notes);
+        let (of_tasks, told) = self.core.take_task_outcomes(&mut data);
+        drop(data);
+        notes.extend(of_tasks);
+        self.store_soon(told);
+        notes
+    }
+
+    /// Hands a commit to the store without waiting for it.
+    pub fn store_soon(&self, commit: Commit) {
+        if !commit.is_empty()
+            && let Err(error) = self.core.shared.store.queue(commit)
+        {
+            tracing::warn!(session = %self.core.id, error = %error, "store write deferred");
+        }
     }
 
     /// The provider takes back calls, by their ids.
     pub fn cancel(&self, ids: &[&str]) {
         let data = self.core.lock();
         for entry in data.unfinished.iter().filter(|entry| ids.contains(&&*entry.call_id)) {
-            entry.cancel();
+            entry.cancel(CancelReason::Stopped);
         }
         data.unadmitted.iter().for_each(|message| message.cancel(ids));
     }
@@ -92,7 +120,7 @@ impl Session {
     pub fn interrupt(&self) {
         let mut data = self.core.lock();
         for entry in &data.unfinished {
-            entry.cancel();
+            entry.cancel(CancelReason::Stopped);
         }
         data.unadmitted.iter().for_each(|message| message.cancel_all());
         let transition = data.controller.interrupt();

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::routes::openapi::envelope::any;
 
-/// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-outcome`, `data-file` (a file of the session
-/// with its link), `data-timeout`, `data-voice-session-start`, `data-history-trimmed`, `data-session-end`, `data-left-out` (text that was not read in
+/// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-partial`, `data-outcome`, `data-file` (a file of
+/// the session with its link), `data-timeout`, `data-voice-session-start`, `data-history-trimmed`, `data-session-end`,
+/// `data-left-out` (text that was not read in
 /// time), and the tools' own messages.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline, title = "data-…", deny_unknown_fields)]
@@ -29,20 +30,23 @@ pub(crate) enum ServerData {
     Confirmation,
     Gates,
     Progress,
+    /// A partial result of a call that another message made.
+    Partial,
     Outcome,
     LeftOut,
     File,
 }
 
 impl ServerData {
-    const ALL: [Self; 6] =
-        [Self::Confirmation, Self::Gates, Self::Progress, Self::Outcome, Self::LeftOut, Self::File];
+    const ALL: [Self; 7] =
+        [Self::Confirmation, Self::Gates, Self::Progress, Self::Partial, Self::Outcome, Self::LeftOut, Self::File];
 
     fn name(self) -> &'static str {
         match self {
             Self::Confirmation => "confirmation",
             Self::Gates => "gates",
             Self::Progress => "progress",
+            Self::Partial => "partial",
             Self::Outcome => "outcome",
             Self::LeftOut => "left-out",
             Self::File => "file",

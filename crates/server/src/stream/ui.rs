@@ -76,6 +76,10 @@ pub(crate) enum StreamPart<'a> {
         tool_call_id: &'a str,
         #[schemars(with = "EnvelopeShape")]
         output: &'a ToolResponse,
+        /// Whether it is a partial result, which the next output replaces.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[schemars(default)]
+        preliminary: bool,
         dynamic: bool,
     },
     ToolOutputError {
@@ -172,6 +176,8 @@ pub(crate) struct UiMessageEncoder {
     has_ended: bool,
     /// Calls with unreadable arguments, which the client already shows as failed.
     broken: HashSet<String>,
+    /// Calls of this answer that have no result yet.
+    running: HashSet<String>,
 }
 
 /// The open block.
@@ -200,6 +206,7 @@ impl StreamEncoder for UiMessageEncoder {
             StreamEvent::ConfirmationRequest { id, request } => confirmation(id, request, out),
             StreamEvent::ToolResult { id, response, gates } => {
                 self.close_block(out);
+                self.running.remove(&**id);
                 if !self.broken.contains(&**id) {
                     tool_result(id, response, out);
                     self.files(id, response, out);
@@ -214,6 +221,7 @@ impl StreamEncoder for UiMessageEncoder {
                     ),
                 );
             }
+            StreamEvent::PartialResult { id, response } => self.partial_result(id, response, out),
             StreamEvent::LateToolResult { id, name, response, gates } => {
                 let data = json!({ "callId": id, "tool": name, "response": response });
                 write_json(out, &StreamPart::Data(ServerData::Outcome.part(Some(id), data)));
@@ -307,6 +315,7 @@ impl UiMessageEncoder {
         let (tool_call_id, tool_name) = (&*turn_call.id, &*turn_call.call.name);
         let part = match &turn_call.call.arguments {
             CallArguments::Json(input) => {
+                self.running.insert(turn_call.id.clone());
                 StreamPart::ToolInputAvailable { tool_call_id, tool_name, input, dynamic: true }
             }
             CallArguments::Broken(input) => {
@@ -316,6 +325,22 @@ impl UiMessageEncoder {
             }
         };
         write_json(out, &part);
+    }
+
+    /// The SDK refuses the output of a call that is not in the message, and one after the result would replace it.
+    fn partial_result(&mut self, id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
+        if self.running.contains(id) {
+            let part = StreamPart::ToolOutputAvailable {
+                tool_call_id: id,
+                output: response,
+                preliminary: true,
+                dynamic: true,
+            };
+            return write_json(out, &part);
+        }
+        let Outcome::Success(data) = &response.outcome else { return };
+        let data = json!({ "callId": id, "data": data });
+        write_json(out, &StreamPart::Data(ServerData::Partial.part(Some(id), data)));
     }
 
     fn end_message(&mut self, ending: Option<&Ending>, usage: Usage, out: &mut Vec<u8>) {
@@ -362,9 +387,12 @@ pub(crate) fn confirmation_part<'a>(id: &'a str, token: &str, request: &Confirma
 
 fn tool_result(tool_call_id: &str, response: &ToolResponse, out: &mut Vec<u8>) {
     let part = match &response.outcome {
-        Outcome::Success(_) => {
-            StreamPart::ToolOutputAvailable { tool_call_id, output: response, dynamic: true }
-        }
+        Outcome::Success(_) => StreamPart::ToolOutputAvailable {
+            tool_call_id,
+            output: response,
+            preliminary: false,
+            dynamic: true,
+        },
         Outcome::Failure(error) if error.kind == ErrorType::ConfirmationDenied => {
             StreamPart::ToolOutputDenied { tool_call_id }
         }

@@ -81,6 +81,9 @@ pub(crate) enum VoiceMessage<'a> {
         call_id: &'a str,
         ok: bool,
         duration: u64,
+        /// The task that the call goes on as; absent once it has ended.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        background_task_id: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<ErrorSummary<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +104,12 @@ pub(crate) enum VoiceMessage<'a> {
     Progress {
         call_id: &'a str,
         text: &'a str,
+    },
+    /// A partial result of a call that still runs, in place of the one before it.
+    Partial {
+        call_id: &'a str,
+        #[schemars(schema_with = "any")]
+        data: &'a Value,
     },
     Interrupted,
     TurnComplete,
@@ -194,6 +203,10 @@ impl<'a> VoiceMessage<'a> {
                 expires: request.expires,
             },
             ServerMessage::Progress { id, text } => Self::Progress { call_id: id, text },
+            ServerMessage::Partial { id, response } => {
+                let Outcome::Success(data) = &response.outcome else { return None };
+                Self::Partial { call_id: id, data }
+            }
             ServerMessage::Interrupted => Self::Interrupted,
             ServerMessage::TurnComplete => Self::TurnComplete,
             ServerMessage::Blocked(block) => Self::timeout(block, (context.now_ms)()),
@@ -234,7 +247,16 @@ impl<'a> VoiceMessage<'a> {
             Outcome::Success(_) => None,
         };
         let gates = gates.map(|gates| json!(gates.explain()));
-        Self::ToolResult { call_id, ok: response.is_ok(), duration: response.meta.duration, error, gates }
+        let background_task_id = match &response.outcome {
+            Outcome::Success(data) => response
+                .meta
+                .background_task_id
+                .as_deref()
+                .filter(|id| data["backgroundTaskId"].as_str() == Some(id)),
+            Outcome::Failure(_) => None,
+        };
+        let (ok, duration) = (response.is_ok(), response.meta.duration);
+        Self::ToolResult { call_id, ok, duration, background_task_id, error, gates }
     }
 
     fn timeout(block: &'a Block, now_ms: u64) -> Self {

@@ -126,7 +126,9 @@ impl<S: CallSession> CallState<S> {
         self.client.remove_confirmation(&answer.call_id);
         // What the connection that asked could not be told, the client may have been. A decision is news: all that the
         // client was told before is that a confirmation is needed.
-        if reason == DeliveryReason::Confirmed || !self.client.was_shown(&answer.call_id) {
+        // So is the end of a task, whose call was answered when it began.
+        let is_news = matches!(reason, DeliveryReason::Confirmed | DeliveryReason::TaskEnded);
+        if is_news || !self.client.was_shown(&answer.call_id) {
             self.show_result(answer.call_id.clone(), &answer);
         }
         match reason {
@@ -136,7 +138,7 @@ impl<S: CallSession> CallState<S> {
                 self.deliver(delivered);
             }
             // The session has a note of its own for these.
-            DeliveryReason::Confirmed | DeliveryReason::Abandoned => {
+            DeliveryReason::Confirmed | DeliveryReason::Abandoned | DeliveryReason::TaskEnded => {
                 self.notes.add(self.session.take_notes());
                 self.deliver([answer.id]);
             }

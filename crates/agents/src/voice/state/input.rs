@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ConfirmationRequest, LiveError, LiveEvent};
+use quarterdeck_contracts::{ConfirmationRequest, LiveError, LiveEvent, ToolResponse};
 use quarterdeck_runtime::{DeliveryReason, PendingEnd};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -31,6 +31,11 @@ pub(in crate::voice) enum Input<'a> {
     Progress {
         call_id: Arc<str>,
         text: String,
+    },
+    /// A partial result of a call that still runs.
+    Partial {
+        call_id: Arc<str>,
+        response: Arc<ToolResponse>,
     },
     ConfirmationRequested {
         call_id: Arc<str>,

@@ -148,6 +148,9 @@ impl<S: CallSession> CallState<S> {
             Input::ProviderUnreachable(error) => self.on_provider_unreachable(error),
             Input::ToolMessage(value) => self.send_client(ClientOutput::Message(value)),
             Input::Progress { call_id: id, text } => self.send_client(ClientOutput::Progress { id, text }),
+            Input::Partial { call_id: id, response } => {
+                self.send_client(ClientOutput::Partial { id, response });
+            }
             Input::ConfirmationRequested { call_id, request } => self.request_confirmation(call_id, request),
             Input::LateAnswer { reason, answer } => self.on_late_answer(reason, answer),
             Input::SessionEnded(end) => self.end = Some(CallEnd::Ended(end)),

@@ -61,6 +61,7 @@ pub(in crate::voice) enum ClientOutput {
     ToolResult { id: Arc<str>, response: Arc<ToolResponse>, gates: Option<Trace> },
     ConfirmationRequest { id: Arc<str>, request: Arc<ConfirmationRequest> },
     Progress { id: Arc<str>, text: String },
+    Partial { id: Arc<str>, response: Arc<ToolResponse> },
     Interrupted,
     TurnComplete,
     Error(Box<ToolError>),
@@ -96,6 +97,7 @@ impl ClientOutput {
             }
             Self::ConfirmationRequest { id, request } => ServerMessage::ConfirmationRequest { id, request },
             Self::Progress { id, text } => ServerMessage::Progress { id, text },
+            Self::Partial { id, response } => ServerMessage::Partial { id, response },
             Self::Interrupted => ServerMessage::Interrupted,
             Self::TurnComplete => ServerMessage::TurnComplete,
             Self::Error(error) => ServerMessage::Error(error),

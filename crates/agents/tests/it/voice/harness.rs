@@ -187,6 +187,7 @@ impl ClientLink for FakeLink {
             ),
             ServerMessage::Error(error) => format!("error {}: {}", error.kind, error.message),
             ServerMessage::GoingAway { in_ms } => format!("going away in {in_ms}"),
+            ServerMessage::Partial { id, response } => format!("partial {id} {}", json!(response)["data"]),
             ServerMessage::Message(value) => format!("message {value}"),
         };
         self.received.lock().unwrap().push(line);

@@ -34,6 +34,8 @@ pub(crate) struct EffectLog {
     pub(crate) restarts: AtomicU32,
     /// How often a flaky handler still has to fail.
     pub(crate) failures: Mutex<u32>,
+    /// Lets tasks end that wait for it.
+    pub(crate) gate: tokio::sync::Notify,
 }
 
 /// One run of a handler.
@@ -230,6 +232,19 @@ fn definitions() -> Vec<Value> {
         definition("flaky_book", json!({})),
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
         definition("broken_off", json!({})),
+        definition("report", task("background", false)),
+        definition("report_again", task("background", true)),
+        definition("survey", task("auto", true)),
+        definition("survey_look", {
+            let mut survey = task("auto", true);
+            survey["sideEffects"] = json!("read_only");
+            survey
+        }),
+        definition("pay_later", {
+            let mut pay = task("background", false);
+            pay["requiresConfirmation"] = json!(true);
+            pay
+        }),
         definition(
             "draw",
             json!({
@@ -251,6 +266,15 @@ fn definitions() -> Vec<Value> {
             json!({ "sideEffects": "read_only", "category": "utility", "idempotent": true }),
         ),
     ]
+}
+
+/// A tool whose calls go on in the background.
+fn task(execution: &str, idempotent: bool) -> Value {
+    let mut more = json!({ "execution": execution, "idempotent": idempotent, "taskTimeoutMs": 3_600_000 });
+    if execution == "auto" {
+        more["backgroundAfterMs"] = json!(1_000);
+    }
+    more
 }
 
 pub(crate) fn snapshot(effects: &Arc<EffectLog>) -> Arc<Snapshot> {
@@ -310,6 +334,9 @@ async fn perform(
             tokio::time::sleep(Duration::from_secs(2)).await;
             effects.count(&what);
         }
+        "report" | "report_again" | "survey" | "survey_look" | "pay_later" => {
+            return work_at_length(&what, &context, &effects).await;
+        }
         "slow_to_retry" | "broken_off" | "flaky_book" | "flaky" => {
             effects.count(&what);
             fail(tool, &effects)?;
@@ -330,6 +357,31 @@ async fn perform(
         }
         _ => {}
     }
+    Ok(json!({ "did": what }))
+}
+
+/// What the tools do that run in the background. `what` says how: `gated` waits until the test says so, `deaf` does not
+/// listen to its signal, `seconds N` takes that long.
+async fn work_at_length(
+    what: &str,
+    context: &Arc<dyn Context>,
+    effects: &EffectLog,
+) -> Result<Value, ToolError> {
+    effects.count(&format!("{what} begun"));
+    context.progress("half of it");
+    context.emit(json!({ "half": what }));
+    if let Some(seconds) = what.strip_prefix("seconds ") {
+        tokio::time::sleep(Duration::from_secs(seconds.parse().unwrap())).await;
+    } else if what.starts_with("gated") {
+        effects.gate.notified().await;
+    } else if what.starts_with("deaf") {
+        std::future::pending::<()>().await;
+    } else if what.starts_with("listens") {
+        let reason = context.signal().cancelled().await;
+        effects.count(&format!("{what} {reason:?}"));
+        context.signal().check()?;
+    }
+    effects.count(what);
     Ok(json!({ "did": what }))
 }
 

@@ -19,4 +19,5 @@ mod resumption_reads;
 mod secrets;
 mod slow_arguments;
 mod slow_store;
+mod tasks;
 mod warnings;

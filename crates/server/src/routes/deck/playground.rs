@@ -154,7 +154,10 @@ fn read_events(connection: &Connection, messages: &mut Vec<Value>) -> Option<Con
             ClientEvent::Message(message) if messages.len() < MAX_MESSAGES => messages.push(message),
             ClientEvent::Confirmation { request, .. } => confirmation = Some(request),
             ClientEvent::Answer { answer, .. } => answer.mark_delivered(),
-            ClientEvent::Message(_) | ClientEvent::Progress { .. } | ClientEvent::End(_) => {}
+            ClientEvent::Message(_)
+            | ClientEvent::Progress { .. }
+            | ClientEvent::Partial { .. }
+            | ClientEvent::End(_) => {}
         }
     }
     confirmation

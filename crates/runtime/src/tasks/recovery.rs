@@ -1,0 +1,165 @@
+//! What a restart does with tasks that were running: it resumes those that may run twice, and reports the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use quarterdeck_contracts::{Commit, ErrorType, Execution, StoreError, Table, ToolError};
+use serde_json::json;
+
+use super::row::{TaskRow, TaskStatus};
+use super::task::{Task, TaskTimes};
+use crate::envelope::{cancelled, outcome_unknown, refusal_error};
+use crate::orchestrator::Orchestrator;
+use crate::pipeline::{ToolCall, resume_task};
+use crate::recovery::restore;
+use crate::registry::{LoadedTool, Snapshot};
+use crate::session::{SessionCore, SessionRow, session_key};
+use crate::store_keys::all_rows;
+
+/// How often the handler of one task is started. One that takes the process down must not do so for ever.
+const MAX_STARTS: u32 = 3;
+
+/// What came of the tasks that were running when the process before this one ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecoveredTasks {
+    /// Run again.
+    pub resumed: usize,
+    /// Reported as interrupted.
+    pub lost: usize,
+}
+
+impl Orchestrator {
+    /// Resumes or reports the tasks of an earlier process. To be called once, before there are sessions.
+    pub async fn recover_tasks(&self, snapshot: &Arc<Snapshot>) -> Result<RecoveredTasks, StoreError> {
+        let rows = all_rows(&**self.store(), Table::Tasks, "").await?;
+        let rows = rows.into_iter().filter_map(|(_, value)| serde_json::from_value::<TaskRow>(value).ok());
+        let running = rows.filter(|row| row.status == TaskStatus::Running);
+        let mut recovered = RecoveredTasks::default();
+        let mut resumable = Vec::new();
+        for row in running.filter(|row| self.shared().tasks.find(&row.id).is_none()) {
+            match self.find_resumable(row, snapshot).await? {
+                Ok(found) => resumable.push(found),
+                Err((row, error)) => {
+                    self.report_lost(*row, snapshot, error).await;
+                    recovered.lost += 1;
+                }
+            }
+        }
+        // Afterwards, so that a session that is brought back finds what its lost tasks came to.
+        for (row, session) in resumable {
+            match self.resume_task(row, session, snapshot).await? {
+                true => recovered.resumed += 1,
+                false => recovered.lost += 1,
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// The session of a task that may be run again, or why it may not.
+    async fn find_resumable(
+        &self,
+        row: TaskRow,
+        snapshot: &Snapshot,
+    ) -> Result<Result<(TaskRow, SessionRow), (Box<TaskRow>, ToolError)>, StoreError> {
+        let session = self.store().get(Table::Sessions, &session_key(&row.session_id)).await?;
+        let session = session.and_then(|row| serde_json::from_value::<SessionRow>(row.value).ok());
+        let Some(session) = session.filter(|session| session.state.is_active) else {
+            let error = interrupted(&row, cancelled(&row.call.tool));
+            return Ok(Err((Box::new(row), error)));
+        };
+        let tool = snapshot.find(&row.call.tool).filter(|tool| may_run_again(&row, tool, self.now_ms()));
+        Ok(match tool {
+            Some(_) => Ok((row, session)),
+            None => {
+                let error = interrupted(&row, lost(&row.call.tool));
+                Err((Box::new(row), error))
+            }
+        })
+    }
+
+    async fn report_lost(&self, row: TaskRow, snapshot: &Snapshot, error: ToolError) {
+        tracing::warn!(
+            task = row.id,
+            tool = row.call.tool,
+            session = row.session_id,
+            "task interrupted by a restart"
+        );
+        let mut response = snapshot.refuse(&row.call.tool, error, self.now());
+        response.meta.background_task_id = Some(row.id.clone());
+        let row = row.ended(&response, self.now_ms());
+        let expires = self.now_ms() + self.policy().retention.as_millis() as u64;
+        if let Err(error) = self.store().commit(row.put(Commit::default(), Some(expires))).await {
+            tracing::error!(task = row.id, error = %error, "end of task was not stored");
+        }
+        if let Some(core) = self.shared().find(&row.session_id) {
+            core.add_task_outcome(&mut core.lock(), row);
+        }
+    }
+
+    /// Runs a task again in its session; `false` if its session could not be brought back.
+    async fn resume_task(
+        &self,
+        mut row: TaskRow,
+        session: SessionRow,
+        snapshot: &Arc<Snapshot>,
+    ) -> Result<bool, StoreError> {
+        let core = self.session_of(&row, &session, snapshot).await?;
+        row.starts += 1;
+        if let Err(error) = core.commit(row.put(Commit::default(), core.keep_until())).await {
+            tracing::error!(task = row.id, error = %error, "task was not resumed");
+            return Ok(false);
+        }
+        let slot = self.shared().tasks.slots.take_again(&core.client);
+        let times = TaskTimes {
+            started_ms: row.started_ms,
+            deadline_ms: row.deadline_ms,
+            background_after: Duration::ZERO,
+        };
+        let entry = row.entry();
+        let id = row.id.as_str().into();
+        let task = Arc::new(Task::with_id(&core, &entry, id, Execution::Background, times, slot));
+        core.audit_session(
+            "task_resumed",
+            json!({ "taskId": row.id, "toolId": row.call.tool, "callId": row.call.call_id, "starts": row.starts }),
+        );
+        resume_task(&core, ToolCall::resumed(entry, row.call.args, task));
+        Ok(true)
+    }
+
+    async fn session_of(
+        &self,
+        row: &TaskRow,
+        session: &SessionRow,
+        snapshot: &Arc<Snapshot>,
+    ) -> Result<Arc<SessionCore>, StoreError> {
+        if let Some(core) = self.shared().find(&row.session_id) {
+            return Ok(core);
+        }
+        let client = Arc::new(row.call.client.clone());
+        let id = row.session_id.as_str().into();
+        let core = SessionCore::new(session, id, snapshot.clone(), self.shared().clone(), client);
+        restore(&core, session.notes.clone()).await?;
+        Ok(self.register(core).0.core)
+    }
+}
+
+fn may_run_again(row: &TaskRow, tool: &LoadedTool, now_ms: u64) -> bool {
+    let metadata = tool.metadata();
+    metadata.idempotent
+        && metadata.version == row.call.tool_version
+        && row.starts < MAX_STARTS
+        && row.deadline_ms > now_ms
+        && tool.parameters.admit(&mut row.call.args.clone()).is_ok()
+}
+
+/// What is said of a task that a restart has interrupted. A write may have been done.
+fn interrupted(row: &TaskRow, if_it_reads: ToolError) -> ToolError {
+    if row.call.writes { outcome_unknown(&row.call.tool) } else { if_it_reads }
+}
+
+fn lost(tool: &str) -> ToolError {
+    let message = format!("{tool} was interrupted by a restart of the server. It changes nothing.");
+    refusal_error(ErrorType::Transient, message)
+        .retryable()
+        .with_suggestion("Call it again if it is still wanted.")
+}
