@@ -94,6 +94,12 @@ rules! {
         "A placeholder in `preview` names no parameter and would stay empty in the question that the user approves. Placeholders are parameter names in braces, such as `{title}` or `{attendees.length}`.";
     SIMILAR_TOOLS = "QD0118" "similar-tools" Warning
         "Two tools have nearly the same description, and a model will confuse them. Say in each what it does that the other does not.";
+    CONTROL_IN_BACKGROUND = "QD0128" "control-in-background" Error
+        "A tool with `control` ends a call or blocks the user, and must have done so when it answers. It cannot have `execution` \"background\" or \"auto\".";
+    UNUSED_TIME = "QD0129" "unused-time" Warning
+        "`backgroundAfterMs` belongs to `execution` \"auto\", `taskTimeoutMs` to \"background\" and \"auto\", and `timeoutMs` to tools that do not go on in the background. Elsewhere the field has no effect.";
+    NEVER_IN_BACKGROUND = "QD0130" "never-in-background" Error
+        "With `execution` \"auto\" a call becomes a task after `backgroundAfterMs`. It is stopped after `taskTimeoutMs`, which must be longer.";
     POLICY_UNUSED = "QD0119" "policy-unused" Error
         "`confirmWhen` is judged for tools with `\"requiresConfirmation\": \"policy\"`, and `requestedBy` where `confirmWhen` has `\"notRequestedThisTurn\": true`. Elsewhere they look like a rule and are none. Complete them, or remove them.";
     POLICY_ALWAYS_ASKS = "QD0120" "policy-always-asks" Warning
@@ -175,7 +181,7 @@ rules! {
     BAD_IMPORT = "QD0403" "bad-import" Error
         "A handler imports from `quarterdeck` and from files of its own folder, and from nothing else: no packages, no other tools, no addresses.";
     RESPONSE_VERSION = "QD0404" "response-version" Error
-        "`responseSchemaVersion` is \"1.0.0\" or \"1.1.0\", written as a plain string so that it can be read without running the handler.";
+        "`responseSchemaVersion` is \"1.0.0\", \"1.1.0\" or \"2.0.0\", written as a plain string so that it can be read without running the handler.";
     NOT_COMPILED_IN = "QD0405" "not-compiled-in" Warning
         "The binary in use was built without this `handler.rs`, or with another state of it. Run `cargo build` and use the new binary; the registry will not load otherwise.";
 

@@ -7,6 +7,7 @@ pub(crate) mod providers;
 mod capabilities;
 mod confirm_when;
 mod examples;
+mod execution;
 mod fields;
 mod identity;
 mod parameters;
@@ -42,6 +43,7 @@ pub(crate) const TOOL_CHECKS: &[Check] = &[
     identity::check,
     policy::check,
     confirm_when::check,
+    execution::check,
     capabilities::check,
     secrets::check,
     parameters::check,

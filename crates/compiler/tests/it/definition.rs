@@ -378,3 +378,31 @@ fn a_slow_tool_in_voice_is_noticed() {
     "#]],
     );
 }
+
+#[test]
+fn the_times_of_a_background_tool_must_belong_to_its_execution() {
+    check(
+        &patched(json!({ "execution": "background", "taskTimeoutMs": 60_000 })),
+        expect![[r#"
+        fine
+    "#]],
+    );
+    check(&patched(json!({ "backgroundAfterMs": 500, "taskTimeoutMs": 60_000 })), expect![""]);
+    check(
+        &patched(json!({ "execution": "background", "backgroundAfterMs": 500, "timeoutMs": 9_000 })),
+        expect![""],
+    );
+    check(
+        &patched(json!({ "execution": "auto", "backgroundAfterMs": 5_000, "taskTimeoutMs": 5_000 })),
+        expect![""],
+    );
+    check(
+        &patched(json!({ "execution": "later", "backgroundAfterMs": 1, "taskTimeoutMs": 1.5 })),
+        expect![""],
+    );
+}
+
+#[test]
+fn session_control_does_not_go_on_in_the_background() {
+    check(&patched(json!({ "execution": "auto", "control": true })), expect![""]);
+}
