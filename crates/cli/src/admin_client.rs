@@ -42,7 +42,7 @@ impl AdminClient {
         let unreachable = || {
             format!(
                 "no server answers on {address}\n\
-                 help: a quarantine ends with its server; name another one with `--server ADDRESS:PORT`"
+                 help: quarantines and tasks live in a running server; name another one with `--server ADDRESS:PORT`"
             )
         };
         let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).with_context(unreachable)?;

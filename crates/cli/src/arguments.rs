@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use knowledge::{KbCommand, KbFolder};
 use operator::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
-    QuarantinesOptions, SessionsOptions,
+    QuarantinesOptions, SessionsOptions, TasksOptions,
 };
 use serve::{ConfigOptions, ServeOptions};
 use simulate::SimulateCommand;
@@ -95,6 +95,11 @@ pub(crate) enum Command {
     /// List sessions, or end one
     #[command(after_help = "Example:\n  quarterdeck sessions --active\n  quarterdeck sessions end ses_0f3a")]
     Sessions(SessionsOptions),
+    /// List the background tasks of a running server, or cancel one
+    #[command(
+        after_help = "Example:\n  quarterdeck tasks --running\n  quarterdeck tasks cancel task_019a8b7c6d5e0a1b2c3d4e5f6071"
+    )]
+    Tasks(TasksOptions),
     /// List clients, or erase the data of one
     #[command(after_help = "Example:\n  quarterdeck clients\n  quarterdeck clients erase web-4711")]
     Clients(ClientsOptions),

@@ -79,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Blocks(options) => commands::blocks::run(&options),
         Command::Quarantines(options) => commands::quarantines::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
+        Command::Tasks(options) => commands::tasks::run(&options),
         Command::Clients(options) => commands::clients::run(&options),
         Command::Backup(options) => commands::backup::run(&options),
         Command::Calendar(command) => commands::calendar::run(&command),

@@ -202,6 +202,49 @@ pub(crate) struct QuarantinesLiftOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct TasksOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<TasksCommand>,
+    #[command(flatten)]
+    pub(crate) list: TasksListOptions,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// List background tasks, those that run first
+    #[command(after_help = "Example:\n  quarterdeck tasks list --running")]
+    List(TasksListOptions),
+    /// Cancel a background task
+    #[command(after_help = "Example:\n  quarterdeck tasks cancel task_019a8b7c6d5e0a1b2c3d4e5f6071")]
+    Cancel(TasksCancelOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TasksListOptions {
+    #[command(flatten)]
+    pub(crate) server: RunningServer,
+    /// Only those of this client
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// Only those that run
+    #[arg(long)]
+    pub(crate) running: bool,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TasksCancelOptions {
+    /// The task
+    #[arg(value_parser = parse_id)]
+    pub(crate) task: String,
+    #[command(flatten)]
+    pub(crate) server: RunningServer,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunningServer {
     /// Where the server listens [default: `server.listen` of the configuration]
     #[arg(long, value_name = "ADDRESS:PORT")]

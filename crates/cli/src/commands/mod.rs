@@ -22,5 +22,6 @@ pub(crate) mod quarantines;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod simulate;
+pub(crate) mod tasks;
 
 mod watch;

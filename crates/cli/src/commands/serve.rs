@@ -11,7 +11,7 @@ use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
-use quarterdeck_runtime::{Clock, Orchestrator, Registry, RuntimeParts, SystemClock};
+use quarterdeck_runtime::{Clock, Orchestrator, RecoveredTasks, Registry, RuntimeParts, SystemClock};
 use quarterdeck_server::{
     ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
@@ -101,6 +101,7 @@ async fn run_server(
     let searched = knowledge.clone().map(|base| Arc::new(base) as _);
     let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
     registry.observe_hosts(&orchestrator.host_observer());
+    recover_tasks(&orchestrator, &registry).await?;
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let app = app(&config, &agents, &orchestrator, &registry, feed)?;
     let shutdown = ShutdownSignal::listen();
@@ -312,6 +313,15 @@ async fn detect_ollama() {
              OPENAI_BASE_URL=http://127.0.0.1:11434/v1 QUARTERDECK_TEXT__MODEL=NAME",
         );
     }
+}
+
+/// Resumes the background tasks that were running when the server before this one stopped, or reports them as lost.
+async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyhow::Result<()> {
+    let recovered = orchestrator.recover_tasks(&registry.snapshot()).await?;
+    if recovered != RecoveredTasks::default() {
+        tracing::info!(resumed = recovered.resumed, lost = recovered.lost, "background tasks recovered");
+    }
+    Ok(())
 }
 
 async fn sweep(orchestrator: Orchestrator, text: TextAgent) {

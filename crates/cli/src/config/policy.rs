@@ -26,6 +26,10 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
             "Events that wait for a client at the most";
         "calls_per_message": whole(1, MAX_CALLS_PER_MESSAGE as u64) => policy.max_calls_per_message,
             "Calls that one message may carry; those beyond are refused unread";
+        "tasks_per_client": whole(0, 1_000) => policy.max_tasks_per_client,
+            "Background tasks of one client that may run at the same time";
+        "tasks": whole(0, 100_000) => policy.max_tasks,
+            "Background tasks of all clients that may run at the same time";
     }
     from.table("policy.text", "Limits of text sessions.");
     budgets(from, &mut policy.text);

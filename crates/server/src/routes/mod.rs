@@ -14,6 +14,7 @@ pub(crate) mod openapi;
 mod page;
 mod route;
 mod sessions;
+mod tasks;
 mod ticket;
 mod tools;
 mod voice;
@@ -41,6 +42,10 @@ fn table() -> Vec<Route> {
             .get(sessions::get, sessions::describe())
             .delete(sessions::delete, sessions::describe_delete()),
         Route::at("/files/{id}").get(files::get, files::describe()),
+        Route::at("/api/tasks").get(tasks::list, tasks::describe_list()),
+        Route::at("/api/tasks/{id}")
+            .get(tasks::get, tasks::describe())
+            .delete(tasks::delete, tasks::describe_delete()),
         Route::at("/api/tools").get(tools::list, tools::describe_list()),
         Route::at("/api/tools/{id}").get(tools::get, tools::describe()),
         Route::at("/api/me").get(me::get, me::describe()),

@@ -12,6 +12,7 @@ mod quarantines;
 mod registry;
 mod series;
 mod sessions;
+mod tasks;
 mod verify;
 
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
         Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::describe_list()),
         Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::describe_delete()),
+        Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list()),
+        Route::at("/api/deck/tasks/{id}").delete(tasks::delete, tasks::describe_delete()),
         Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase()),
         Route::at("/api/deck/playground").post(playground::post, playground::describe()),
     ]
