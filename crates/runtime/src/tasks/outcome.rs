@@ -27,7 +27,7 @@ impl SessionCore {
         }
         let (call_id, tool) = (Arc::from(row.call.call_id.as_str()), Arc::from(row.call.tool.as_str()));
         let answer = Answer::notice(call_id, tool, Arc::new(response), None);
-        self.push_event(data, ClientEvent::Answer { why: DeliveryReason::TaskEnded, answer });
+        self.push_event(data, ClientEvent::Answer { reason: DeliveryReason::TaskEnded, answer });
         data.task_outcomes.push(TaskOutcome { row });
     }
 

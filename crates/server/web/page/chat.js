@@ -4,7 +4,7 @@
 
 import { ApiError, fetchApi, getJson, newId, post, waitUntilReady } from '../shared/api.js';
 import { events } from '../shared/sse.js';
-import { addFile, applyOutcome, applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
+import { applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
 import { saveSpoken, withSpoken } from './spoken-messages.js';
 
 /** @typedef {import('./model.js').Message} Message */
@@ -16,6 +16,8 @@ const CHAT_KEY = 'quarterdeck.chat';
 const OWN_KEY = 'quarterdeck.own';
 /** The connection was lost and restored; the session must be reloaded. */
 const LOST = Symbol('lost');
+/** Parts that may be about a call of an earlier message. */
+const LATE_PARTS = new Set(['data-outcome', 'data-file', 'data-progress', 'data-partial']);
 /** Delivery attempts before the user must retry. */
 const MAX_ATTEMPTS = 8;
 
@@ -218,10 +220,8 @@ export class Chat extends EventTarget {
         if (isNew) answer.parts = [];
       } else if (part.type === 'data-timeout') {
         this.#emit('blocked', { timeoutUntil: part.data.timeoutUntil, message: part.data.farewellMessage });
-      } else if (part.type === 'data-outcome' && !toolOf(answer, part.data.callId)) {
-        this.#updateEarlierCall(part.data.callId, (tool) => applyOutcome(tool, part.data.response));
-      } else if (part.type === 'data-file' && !toolOf(answer, part.data.callId)) {
-        this.#updateEarlierCall(part.data.callId, (tool) => addFile(tool, part.data));
+      } else if (LATE_PARTS.has(part.type) && !toolOf(answer, part.data.callId)) {
+        this.#applyLatePart(part);
       } else {
         applyPart(answer, part);
       }
@@ -229,12 +229,11 @@ export class Chat extends EventTarget {
     }
   }
 
-  /** Updates a call of an earlier message. @param {string} id @param {(tool: ToolPart) => void} update */
-  #updateEarlierCall(id, update) {
+  /** Applies a part about a call in an earlier message. @param {any} part */
+  #applyLatePart(part) {
     for (const message of this.messages) {
-      const tool = toolOf(message, id);
-      if (!tool) continue;
-      update(tool);
+      if (!toolOf(message, part.data.callId)) continue;
+      applyPart(message, part);
       this.#emit('message', message);
     }
   }

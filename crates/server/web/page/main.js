@@ -9,6 +9,7 @@ import { ConfirmCard } from './confirm-card.js';
 import { Messages } from './messages.js';
 import { RecordPanel } from './record-panel.js';
 import { Records } from './records.js';
+import { Tasks } from './tasks.js';
 import { AutoScroll } from './auto-scroll.js';
 import { CallController } from './voice/call-controller.js';
 import { showSuggestions } from './welcome.js';
@@ -24,6 +25,7 @@ const panel = find('qd-record', RecordPanel);
 const notice = find('#notice', HTMLElement);
 const autoScroll = new AutoScroll(scroller, list, find('#down', HTMLButtonElement));
 const messages = new Messages(list, find('#announce', HTMLElement), records);
+const tasks = new Tasks(chat);
 const calls = new CallController(find('qd-call', HTMLElement), chat, composer);
 
 /** @param {string} text */
@@ -66,11 +68,13 @@ function on(target, name, then) {
 
 on(chat, 'message', (message) => {
   messages.show(message, chat.messages);
+  tasks.watch();
   draw();
 });
 on(chat, 'reset', () => {
   panel.close();
   messages.reset(chat.messages);
+  tasks.watch();
   draw();
 });
 on(chat, 'state', draw);
@@ -85,6 +89,7 @@ on(document, 'send', send);
 on(document, 'stop', () => chat.stop());
 on(document, 'voice', () => void calls.call({}));
 on(document, 'accept', (offer) => void calls.call(offer));
+on(document, 'cancel-task', (tool) => void tasks.cancel(tool));
 on(document, 'retry', () => void chat.retry());
 on(document, 'cite', (id) => panel.open(id, records));
 on(document, 'leave', () => composer.focus());

@@ -8,14 +8,14 @@
  * }} Question
  */
 /** @typedef {{ id: string, url: string, alt: string, width: number, height: number }} ToolFile */
-/** @typedef {'running' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown'} ToolState */
+/** @typedef {'running' | 'background' | 'asked' | 'done' | 'failed' | 'denied' | 'expired' | 'unknown' | 'cancelled'} ToolState */
 /** @typedef {{ kind: 'text', text: string }} TextPart */
 /** @typedef {{ kind: 'thought', text: string }} ThoughtPart */
 /**
  * @typedef {{
  *   kind: 'tool', id: string, name: string, input: unknown, state: ToolState, output?: any, error?: string,
- *   errorType?: string, progress?: string, gates?: GateStep[], question?: Question, asked?: number, began?: number,
- *   took?: number, isApproved?: boolean, files?: ToolFile[]
+ *   errorType?: string, progress?: string, partial?: unknown, gates?: GateStep[], question?: Question, asked?: number, began?: number,
+ *   took?: number, isApproved?: boolean, files?: ToolFile[], taskId?: string, isCancelling?: boolean
  * }} ToolPart
  */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
@@ -68,8 +68,14 @@ export function requestApproval(tool, question) {
 
 /** Records the end of a call. @param {ToolPart} tool @param {ToolState} state @param {Partial<ToolPart>} [more] */
 export function complete(tool, state, more = {}) {
-  Object.assign(tool, more, { state, progress: undefined });
+  Object.assign(tool, more, { state, progress: undefined, partial: undefined });
   if (tool.began && tool.took === undefined) tool.took = Date.now() - tool.began;
+  // The answer of a call that goes on in the background is not its end.
+  const { backgroundTaskId } = tool.output?.data ?? {};
+  if (state === 'done' && backgroundTaskId && backgroundTaskId === tool.output?.meta?.backgroundTaskId) {
+    Object.assign(tool, { state: 'background', taskId: backgroundTaskId, took: undefined });
+    return;
+  }
   const measured = tool.output?.meta?.duration;
   if (typeof measured === 'number') tool.took = measured;
 }
@@ -163,7 +169,14 @@ function applyCallPart(message, part) {
     case 'data-gates':
       tool.gates = part.data.gates;
       break;
+    case 'data-partial':
+      tool.partial = part.data.data;
+      break;
     case 'tool-output-available':
+      if (part.preliminary) {
+        tool.partial = part.output?.data;
+        break;
+      }
       complete(tool, 'done', { output: part.output });
       break;
     case 'tool-output-error':
@@ -193,6 +206,8 @@ export function applyOutcome(tool, envelope) {
   if (envelope?.ok) complete(tool, 'done', { output: envelope });
   else if (envelope?.error?.type === 'CONFIRMATION_DENIED') complete(tool, 'denied');
   else if (envelope?.error?.type === 'CONFIRMATION_EXPIRED') complete(tool, 'expired');
+  else if (envelope?.error?.type === 'CANCELLED') complete(tool, 'cancelled', { error: envelope.error.message });
+  else if (envelope?.error?.details?.outcome === 'unknown') complete(tool, 'unknown', { error: envelope.error.message });
   else complete(tool, 'failed', { error: envelope?.error?.message, errorType: envelope?.error?.type });
 }
 
@@ -270,7 +285,8 @@ function closingParts(message, ending, isLast) {
 function storedTool(part) {
   /** @type {Record<string, ToolState>} */
   const states = { 'output-available': 'done', 'output-error': 'failed', 'output-denied': 'denied' };
-  return {
+  /** @type {ToolPart} */
+  const tool = {
     kind: 'tool',
     id: part.toolCallId,
     name: part.toolName,
@@ -280,4 +296,6 @@ function storedTool(part) {
     error: part.errorText,
     took: part.output?.meta?.duration,
   };
+  if (tool.state === 'done') complete(tool, 'done');
+  return tool;
 }

@@ -12,6 +12,8 @@ import { explainCall, verdict } from './explain.js';
 /** @type {Record<import('./model.js').ToolState, string>} */
 const states = {
   running: 'running',
+  background: 'running in the background',
+  cancelled: 'cancelled',
   asked: 'needs approval',
   done: 'done',
   failed: 'refused',
@@ -26,6 +28,7 @@ export class ToolCard extends HTMLElement {
   #state = h('span', { class: 'tool-state' });
   #body = h('div', { class: 'tool-body' });
   #details = h('details', { 'data-testid': 'tool-card' });
+  #cancel = h('button', { type: 'button', class: 'task-cancel', 'data-testid': 'task-cancel' }, 'Cancel');
   /** @type {ToolPart | null} */
   #tool = null;
   #drawn = '';
@@ -36,6 +39,9 @@ export class ToolCard extends HTMLElement {
     this.#details.append(h('summary', {}, mark, this.#name, this.#gist, this.#state), this.#body);
     // Drawn on first use: results can be long.
     this.#details.addEventListener('toggle', () => this.#draw());
+    this.#cancel.addEventListener('click', () => {
+      this.dispatchEvent(new CustomEvent('cancel-task', { bubbles: true, detail: this.#tool }));
+    });
     this.append(this.#details);
   }
 
@@ -44,6 +50,10 @@ export class ToolCard extends HTMLElement {
     this.#tool = tool;
     this.#details.dataset.state = tool.state;
     this.#details.dataset.tool = tool.name;
+    if (tool.state === 'background') this.append(this.#cancel);
+    else this.#cancel.remove();
+    this.#cancel.disabled = tool.isCancelling === true;
+    this.#cancel.setAttribute('aria-label', `Cancel ${tool.name}`);
     setText(this.#name, tool.name);
     setText(this.#gist, gist(tool));
     const took = tool.took === undefined ? '' : ` · ${duration(tool.took)}`;
@@ -54,7 +64,7 @@ export class ToolCard extends HTMLElement {
   #draw() {
     const tool = this.#tool;
     if (!tool || !this.#details.open) return;
-    const drawn = `${tool.state}${tool.took}${tool.gates?.length}`;
+    const drawn = `${tool.state}${tool.took}${tool.gates?.length}${JSON.stringify(tool.partial)}`;
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     fill(this.#body, h('h4', {}, 'Arguments'), fields(tool.input), ...gates(tool), ...result(tool));
@@ -63,7 +73,8 @@ export class ToolCard extends HTMLElement {
 
 /** @param {ToolPart} tool */
 function stateOf(tool) {
-  if (tool.state === 'running') return tool.progress ?? states.running;
+  if (tool.isCancelling && tool.state === 'background') return 'cancelling';
+  if (tool.state === 'running' || tool.state === 'background') return tool.progress ?? states[tool.state];
   if (tool.state === 'failed' && !explainCall(tool)) return 'failed';
   return states[tool.state];
 }
@@ -104,9 +115,13 @@ function result(tool) {
       return [heading, json(tool.output === undefined ? 'Done.' : (tool.output.data ?? tool.output))];
     case 'failed':
       return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'Failed.')];
+    case 'running':
+    case 'background':
+      return tool.partial === undefined ? [] : [h('h4', {}, 'So far'), json(tool.partial)];
     case 'denied':
     case 'expired':
     case 'unknown':
+    case 'cancelled':
       return [heading, h('p', {}, why ?? tool.error)];
     default:
       return [];

@@ -52,7 +52,7 @@ async fn notes_of_next_turn(fixture: &Fixture, session: &Session) -> Vec<String>
 fn ended_tasks(connection: &Connection) -> Vec<Arc<ToolResponse>> {
     let mut found = Vec::new();
     while let Some(event) = connection.try_next_event() {
-        if let ClientEvent::Answer { why: DeliveryReason::TaskEnded, answer } = event {
+        if let ClientEvent::Answer { reason: DeliveryReason::TaskEnded, answer } = event {
             found.push(answer.response.clone());
         }
     }

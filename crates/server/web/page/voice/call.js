@@ -214,6 +214,9 @@ export class Call extends EventTarget {
       case 'progress':
         captions.setProgress(message.callId, message.text);
         break;
+      case 'partial':
+        captions.setPartial(message.callId, message.data);
+        break;
       case 'interrupted':
         this.#stopPlayback();
         this.#isDiscardingAudio = false;

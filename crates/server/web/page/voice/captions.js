@@ -42,11 +42,15 @@ export class Captions {
   }
 
   /** @param {Extract<Api.VoiceMessage, { type: 'tool_result' }>} result */
-  addResult({ callId, ok, error, duration, gates }) {
+  addResult({ callId, ok, error, duration, gates, backgroundTaskId }) {
     this.#tool(callId, (tool) => {
       if (gates) tool.gates = gates;
       // The call waits for the user's approval, which is shown separately.
       if (error?.type === 'CONFIRMATION_REQUIRED') return;
+      if (backgroundTaskId) {
+        Object.assign(tool, { state: 'background', taskId: backgroundTaskId, progress: undefined });
+        return;
+      }
       tool.took = duration;
       if (ok) complete(tool, 'done');
       else applyOutcome(tool, { ok, error });
@@ -66,6 +70,11 @@ export class Captions {
   /** @param {string} callId @param {string} text */
   setProgress(callId, text) {
     this.#tool(callId, (tool) => Object.assign(tool, { progress: text }));
+  }
+
+  /** @param {string} callId @param {unknown} data */
+  setPartial(callId, data) {
+    this.#tool(callId, (tool) => Object.assign(tool, { partial: data }));
   }
 
   /** Whether a tool call is running. */
