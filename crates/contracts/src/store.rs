@@ -69,6 +69,8 @@ pub enum Table {
     Audit,
     /// Invitations that are to be sent.
     Outbox,
+    /// The registry's loaded versions with their rollout, and the sessions of each.
+    Versions,
 }
 
 impl Table {
@@ -87,6 +89,7 @@ impl Table {
         Self::Files,
         Self::Audit,
         Self::Outbox,
+        Self::Versions,
     ];
 
     /// The name in an engine.
@@ -105,6 +108,7 @@ impl Table {
             Self::Files => "files",
             Self::Audit => "audit",
             Self::Outbox => "outbox",
+            Self::Versions => "versions",
         }
     }
 }

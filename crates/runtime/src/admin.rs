@@ -11,6 +11,7 @@ use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
 use crate::store_keys::{all_rows, index_key};
 use crate::tasks::client_prefix;
+use crate::version_holders::holder_key;
 
 /// How many rows are erased in one commit, or read at once.
 const BATCH_ROWS: usize = 500;
@@ -126,12 +127,10 @@ pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, Com
     row.state.pending_end_voice_session = None;
     // It is kept as long as one that ended by itself, and not for ever.
     let expires = row.seen_ms + Policy::default().retention.as_millis() as u64;
-    let commit = Commit::default().check(Table::Sessions, key.clone(), Some(stored.version)).put_until(
-        Table::Sessions,
-        key,
-        json!(row),
-        Some(expires),
-    );
+    let commit = Commit::default()
+        .check(Table::Sessions, key.clone(), Some(stored.version))
+        .put_until(Table::Sessions, key, json!(row), Some(expires))
+        .delete(Table::Versions, holder_key(&row.registry_digest, id));
     store.commit(commit).await?;
     Ok(true)
 }
@@ -155,6 +154,11 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         let files = file_rows(store, &id).await?;
         keys.extend(files.into_iter().map(|key| (Table::Files, key)));
         add_windows(&mut keys, &format!("/session/{id}"));
+        if let Some(row) = store.get(Table::Sessions, &session_key(&id)).await?
+            && let Some(digest) = row.value["registryDigest"].as_str()
+        {
+            keys.push((Table::Versions, holder_key(digest, &id)));
+        }
         keys.push((Table::Sessions, session_key(&id)));
         keys.push((Table::Sessions, index_key(client, &id)));
     }

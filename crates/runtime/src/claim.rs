@@ -1,5 +1,6 @@
 //! A claim that a client's verified token must carry.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +23,11 @@ pub struct NotAClaim;
 impl RequiredClaim {
     /// Whether the client has it. Claims come from verified tokens only.
     pub fn is_met_by(&self, client: &ClientFacts) -> bool {
-        match (client.claims.get(&self.name), &self.value) {
+        self.is_met_by_claims(&client.claims)
+    }
+
+    pub(crate) fn is_met_by_claims(&self, claims: &BTreeMap<String, Value>) -> bool {
+        match (claims.get(&self.name), &self.value) {
             (Some(Value::Bool(claim)), None) => *claim,
             (Some(Value::String(claim)), Some(value)) => claim == value,
             (Some(Value::Array(claims)), Some(value)) => claims.iter().any(|claim| claim == value),
@@ -57,8 +62,6 @@ impl fmt::Display for RequiredClaim {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::json;
 
     use super::*;

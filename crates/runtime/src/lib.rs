@@ -34,6 +34,8 @@ mod store_keys;
 mod tasks;
 mod topics;
 mod validation;
+mod version_admin;
+mod version_holders;
 mod voice_sessions;
 
 pub use admin::{
@@ -48,12 +50,19 @@ pub use clock::{Clock, SystemClock};
 pub use files::{SessionFile, find_file, read_file};
 pub use ids::{is_valid_id, random_hex};
 pub use ledger::Phase;
-pub use metrics::{Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, host_health_json};
+pub use metrics::{
+    Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, VersionCounters, host_health_json,
+};
 pub use native::NativeHost;
-pub use orchestrator::{Client, Orchestrator, SessionError};
+pub use orchestrator::{Client, Orchestrator, SessionError, ToolSource};
 pub use pipeline::Batch;
 pub use policy::{Budgets, Policy};
-pub use registry::{Hosts, LoadError, LoadProblem, LoadedTool, NotBuilt, Registry, ReloadError, Snapshot};
+pub use registry::{
+    Bundle, BundleError, BundleFolder, Candidate, ClaimRule, Hosts, LoadError, LoadProblem, LoadedTool,
+    MAX_BUNDLE_BYTES, NotAPercentage, NotBuilt, OrganisationRule, Percent, Pin, PinReason, Registry,
+    ReloadError, RequestedVersion, Rollout, RolloutError, Share, Snapshot, VersionError, VersionState,
+    VersionView,
+};
 pub use session::{
     Answer, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply, Session,
     TurnStart,
@@ -64,3 +73,4 @@ pub use tasks::{
     RecoveredTasks, TaskCancellation, TaskList, TaskStatus, TaskSummary, find_stored_task, list_stored_tasks,
 };
 pub use topics::Topics;
+pub use version_admin::{AllowedDigests, Audience, Retired, VersionAdmin, VersionSettings};

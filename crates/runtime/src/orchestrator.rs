@@ -1,11 +1,12 @@
 //! Opens sessions, resumes them and ends those that were left. What happens within one is in `session` and `pipeline`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::blocks::{Block, find_block};
 use crate::confirmation::hash;
@@ -14,11 +15,12 @@ use crate::ids::{is_valid_id, random_hex};
 use crate::metrics::Metrics;
 use crate::policy::Policy;
 use crate::recovery::restore;
-use crate::registry::Snapshot;
+use crate::registry::{Candidate, Pin, PinReason, Registry, RequestedVersion, Snapshot, VersionError};
 use crate::session::{Session, SessionCore, SessionRow, session_key};
 use crate::shared::{RuntimeParts, Shared};
-use crate::state::{PendingEnd, SessionState};
+use crate::state::PendingEnd;
 use crate::store_keys::{index_key, reserved_key};
+use crate::version_holders::holder_key;
 
 /// Opens sessions and resumes them.
 #[derive(Clone)]
@@ -33,12 +35,45 @@ pub struct Client {
     pub id: String,
     /// What is known about it.
     pub facts: Arc<ClientFacts>,
+    /// The version of the tools that its request names, with the verified key of the request.
+    pub requested_version: Option<RequestedVersion>,
 }
 
 impl Client {
     /// A client that has not signed in.
     pub fn anonymous(id: impl Into<String>) -> Self {
-        Self { id: id.into(), facts: Arc::default() }
+        Self::known(id, Arc::default())
+    }
+
+    /// A client about which something is known.
+    pub fn known(id: impl Into<String>, facts: Arc<ClientFacts>) -> Self {
+        Self { id: id.into(), facts, requested_version: None }
+    }
+}
+
+/// Where a session's tools come from.
+pub enum ToolSource<'a> {
+    /// These, whatever the client.
+    Given(Arc<Snapshot>),
+    /// The version that the rollout chooses for a new session, and that a session has for an old one.
+    Rollout(&'a Registry),
+}
+
+impl From<Arc<Snapshot>> for ToolSource<'_> {
+    fn from(snapshot: Arc<Snapshot>) -> Self {
+        Self::Given(snapshot)
+    }
+}
+
+impl<'a> From<&'a Registry> for ToolSource<'a> {
+    fn from(registry: &'a Registry) -> Self {
+        Self::Rollout(registry)
+    }
+}
+
+impl<'a> From<&'a Arc<Registry>> for ToolSource<'a> {
+    fn from(registry: &'a Arc<Registry>) -> Self {
+        Self::Rollout(registry)
     }
 }
 
@@ -56,6 +91,9 @@ pub enum SessionError {
     /// The id cannot be one.
     #[error("a session or client id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`")]
     InvalidId,
+    /// The request names a version that takes no new sessions.
+    #[error(transparent)]
+    Version(Box<VersionError>),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -95,24 +133,45 @@ impl Orchestrator {
         self.shared.voice_sessions.has_open(client)
     }
 
+    /// The version of the tools that a new session of a client gets.
+    pub fn choose_tools(&self, client: &Client, registry: &Registry) -> Result<Pin, SessionError> {
+        self.choose(client, client.requested_version.as_ref(), registry)
+            .map_err(|error| SessionError::Version(Box::new(error)))
+    }
+
+    fn choose(
+        &self,
+        client: &Client,
+        requested: Option<&RequestedVersion>,
+        registry: &Registry,
+    ) -> Result<Pin, VersionError> {
+        let claims = &client.facts.claims;
+        let organisation = claims.get(&self.shared.policy.organisation_claim).and_then(Value::as_str);
+        registry.choose(&Candidate { client: &client.id, claims, organisation, requested })
+    }
+
     pub async fn open(
         &self,
         client: Client,
         mode: Mode,
-        snapshot: Arc<Snapshot>,
+        tools: impl Into<ToolSource<'_>>,
     ) -> Result<Session, SessionError> {
         let id = random_hex(16).ok_or(StoreError::Failed("no random numbers".into()))?;
-        self.open_as(&format!("ses_{id}"), client, mode, snapshot).await
+        self.open_as(&format!("ses_{id}"), client, mode, tools).await
     }
 
-    /// Opens a session under a given id, which must be new.
+    /// Opens a session under a given id, which must be new. It keeps the version of the tools that it gets here.
     pub async fn open_as(
         &self,
         id: &str,
         client: Client,
         mode: Mode,
-        snapshot: Arc<Snapshot>,
+        tools: impl Into<ToolSource<'_>>,
     ) -> Result<Session, SessionError> {
+        let Pin { snapshot, reason } = match tools.into() {
+            ToolSource::Given(snapshot) => Pin { snapshot, reason: PinReason::Rest },
+            ToolSource::Rollout(registry) => self.choose_tools(&client, registry)?,
+        };
         if !is_valid_id(id) || !is_valid_id(&client.id) {
             return Err(SessionError::InvalidId);
         }
@@ -120,23 +179,13 @@ impl Orchestrator {
         if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
-        let row = SessionRow {
-            client_id: client.id.clone(),
-            mode,
-            registry_version: snapshot.version().to_owned(),
-            turn: 0,
-            turn_keys: Vec::new(),
-            calls_made: 0,
-            state: SessionState::new(mode),
-            notes: Vec::new(),
-            created_ms: now_ms,
-            seen_ms: now_ms,
-        };
+        let row = SessionRow::new(client.id.clone(), mode, &snapshot, now_ms);
         let expires = Some(now_ms + self.shared.policy.retention.as_millis() as u64);
         let commit = Commit::default()
             .check(Table::Sessions, session_key(id), None)
             .put_until(Table::Sessions, session_key(id), json!(row), expires)
-            .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires);
+            .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires)
+            .put_until(Table::Versions, holder_key(&row.registry_digest, id), json!({}), expires);
         match self.shared.store.commit(commit).await {
             Ok(()) => {}
             Err(CommitError::Conflict { .. }) => return Err(SessionError::InvalidId),
@@ -144,17 +193,19 @@ impl Orchestrator {
         }
         let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
         let (session, _) = self.register(core);
-        session.core.audit_session("session_start", json!({ "registryVersion": row.registry_version }));
+        session.core.audit_session("session_start", json!({ "pinnedBy": reason.as_str() }));
         Ok(session)
     }
 
-    /// Continues a session of this client, in this process or after a restart.
+    /// Continues a session of this client, in this process or after a restart. It keeps its version of the tools for as
+    /// long as that is loaded.
     pub async fn resume(
         &self,
         id: &str,
         client: Client,
-        snapshot: Arc<Snapshot>,
+        tools: impl Into<ToolSource<'_>>,
     ) -> Result<Session, SessionError> {
+        let tools = tools.into();
         if !is_valid_id(id) || !is_valid_id(&client.id) {
             return Err(SessionError::InvalidId);
         }
@@ -163,20 +214,7 @@ impl Orchestrator {
             return Err(SessionError::Blocked(Box::new(block)));
         }
         if let Some(core) = self.shared.find(id) {
-            let session = Session { core };
-            // A session of another client is reported as absent.
-            if session.client() != client.id {
-                return Err(SessionError::NotFound);
-            }
-            if self.shared.has_timed_out(&session.core, now_ms) {
-                session.end(PendingEnd::with_reason("inactivity")).await;
-            }
-            if !session.state().is_active {
-                return Err(SessionError::Ended);
-            }
-            session.core.lock().client = client.facts;
-            session.warn_if_tools_changed(&snapshot);
-            return Ok(session);
+            return self.rejoin(Session { core }, client, &tools).await;
         }
         let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;
         let row: SessionRow =
@@ -187,18 +225,110 @@ impl Orchestrator {
         if !row.state.is_active || now_ms > row.seen_ms + self.shared.resume_timeout_ms(row.mode) {
             return Err(SessionError::Ended);
         }
+        let snapshot = self.pinned(&row, &client, tools)?;
         let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
-        restore(&core, row.notes.clone()).await?;
+        let voided = restore(&core, row.notes.clone()).await?;
         let (session, is_ours) = self.register(core);
-        if !is_ours {
-            return Ok(session);
+        if is_ours {
+            self.record_resumption(&session, &row, voided).await?;
         }
-        let pinned = session.snapshot().version().to_owned();
-        session.core.audit_session(
-            "session_resumed",
-            json!({ "registryVersion": pinned, "pinnedAnew": pinned != row.registry_version }),
-        );
         Ok(session)
+    }
+
+    /// Continues a session of this process.
+    async fn rejoin(
+        &self,
+        session: Session,
+        client: Client,
+        tools: &ToolSource<'_>,
+    ) -> Result<Session, SessionError> {
+        // A session of another client is reported as absent.
+        if session.client() != client.id {
+            return Err(SessionError::NotFound);
+        }
+        if self.shared.has_timed_out(&session.core, self.now_ms()) {
+            session.end(PendingEnd::with_reason("inactivity")).await;
+        }
+        if !session.state().is_active {
+            return Err(SessionError::Ended);
+        }
+        session.core.lock().client = client.facts;
+        if let ToolSource::Rollout(registry) = tools {
+            session.warn_if_tools_changed(registry);
+        }
+        Ok(session)
+    }
+
+    /// The version that a stored session has. One whose version is not loaded is pinned anew.
+    fn pinned(
+        &self,
+        row: &SessionRow,
+        client: &Client,
+        tools: ToolSource<'_>,
+    ) -> Result<Arc<Snapshot>, SessionError> {
+        let registry = match tools {
+            ToolSource::Given(snapshot) => return Ok(snapshot),
+            ToolSource::Rollout(registry) => registry,
+        };
+        if let Some(snapshot) = registry.find_pinned(&row.registry_digest, &row.registry_version) {
+            return Ok(snapshot);
+        }
+        // A header is for new sessions: what it names may be missing, and this one must go on.
+        match self.choose(client, None, registry) {
+            Ok(pin) => Ok(pin.snapshot),
+            Err(error) => Err(SessionError::Version(Box::new(error))),
+        }
+    }
+
+    /// Audits that a session is back. A version that it was pinned to anew is stored at once: it must not be chosen a second
+    /// time.
+    async fn record_resumption(
+        &self,
+        session: &Session,
+        row: &SessionRow,
+        void_confirmations: usize,
+    ) -> Result<(), SessionError> {
+        let core = &session.core;
+        let snapshot = session.snapshot();
+        let (pinned, digest) = (snapshot.version(), snapshot.content_hash());
+        let is_anew = pinned != row.registry_version;
+        // The row of an index expires, and the session may not have.
+        let holder = Commit::default().put_until(
+            Table::Versions,
+            holder_key(digest, &core.id),
+            json!({}),
+            core.keep_until(),
+        );
+        let mut fields = json!({ "pinnedAnew": is_anew });
+        if is_anew {
+            fields["previousVersion"] = json!(row.registry_version);
+            fields["voidConfirmations"] = json!(void_confirmations);
+            let saved = {
+                let mut data = core.lock();
+                data.unsaved.session = true;
+                core.take_unsaved(&mut data)
+            };
+            let left = holder_key(&row.registry_digest, &core.id);
+            match core.commit(saved.and(holder).delete(Table::Versions, left)).await {
+                Ok(()) | Err(CommitError::Conflict { .. }) => {}
+                Err(CommitError::Store(error)) => return Err(error.into()),
+            }
+        } else if let Err(error) = self.shared.store.queue(holder) {
+            tracing::warn!(session = session.id(), error = %error, "session was not entered among those of its version");
+        }
+        core.audit_session("session_resumed", fields);
+        Ok(())
+    }
+
+    /// How many sessions of this process each version has, by digest.
+    pub fn sessions_by_version(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for core in self.shared.live_sessions() {
+            if core.lock().controller.state().is_active {
+                *counts.entry(core.snapshot.content_hash().to_owned()).or_default() += 1;
+            }
+        }
+        counts
     }
 
     /// Lists a session, complete as it is. Of two that were restored at the same time the first one counts; `false` says
@@ -210,6 +340,7 @@ impl Orchestrator {
         core.is_registered.store(true, Ordering::Release);
         self.shared.voice_sessions.opened(core.mode, &core.client);
         self.shared.metrics.session_opened(core.mode);
+        self.shared.metrics.version_pinned(core.snapshot.version());
         (Session { core }, true)
     }
 

@@ -30,6 +30,8 @@ pub struct Policy {
     pub max_tasks_per_client: usize,
     /// How many background tasks of all clients may run at the same time.
     pub max_tasks: usize,
+    /// The claim of a verified token that names a client's organisation.
+    pub organisation_claim: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +97,7 @@ impl Default for Policy {
             max_calls_per_message: 128,
             max_tasks_per_client: 5,
             max_tasks: 100,
+            organisation_claim: "org_id".into(),
         }
     }
 }

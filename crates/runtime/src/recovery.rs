@@ -12,8 +12,9 @@ use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
 use crate::store_keys::all_rows;
 use crate::tasks::restore_outcomes;
 
-/// Restores the session's calls and open confirmations.
-pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<(), StoreError> {
+/// Restores the session's calls and open confirmations. Those that were requested under another version of the tools are
+/// void; how many there are.
+pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<usize, StoreError> {
     let rows = stored_calls(core).await?;
     {
         let mut data = core.lock();
@@ -71,19 +72,20 @@ fn restore_call(core: &SessionCore, row: &CallRow) {
     }
 }
 
-async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<(), StoreError> {
+async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<usize, StoreError> {
     let store = &core.shared.store;
+    let mut void = 0;
     let prefix = index_key(&core.id, "");
     for (key, _) in all_rows(&**store, Table::SessionConfirmations, &prefix).await? {
         let hash = key[prefix.len()..].to_owned();
         let stored = store.get(Table::Confirmations, &hash).await?;
         let row = stored.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
-        let is_open = |row: &ConfirmationRow| {
-            row.status == Status::Open
-                && row.session_id == *core.id
-                && row.registry_version == core.snapshot.version()
-        };
+        let is_open = |row: &ConfirmationRow| row.status == Status::Open && row.session_id == *core.id;
         let Some(row) = row.filter(is_open) else { continue };
+        if row.registry_version != core.snapshot.version() {
+            void += 1;
+            continue;
+        }
         let Some(left) = core.shared.time_left(&hash, &row) else {
             core.shared.store_expiry(&hash).await?;
             continue;
@@ -98,5 +100,5 @@ async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<(), StoreError
         });
         expire_later(core, hash, left);
     }
-    Ok(())
+    Ok(void)
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use axum::http::{HeaderMap, HeaderValue, header};
 use quarterdeck_agents::Situation;
 use quarterdeck_agents::text::User;
-use quarterdeck_runtime::Client;
+use quarterdeck_runtime::{Client, RequestedVersion};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -13,9 +13,12 @@ use crate::app::{App, Settings};
 use crate::credential;
 use crate::error::ApiError;
 use crate::forwarded::Source;
-use crate::identity::{BearerError, COOKIE};
+use crate::identity::{BearerError, COOKIE, Identity};
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
+/// Names the version of the tools for a new session.
+pub(crate) const VERSION_HEADER: &str = "x-quarterdeck-version";
+const MAX_VERSION_BYTES: usize = 100;
 /// Other headers that proxies add.
 const PROXY_HEADERS: [&str; 3] = ["forwarded", "via", "x-real-ip"];
 
@@ -62,7 +65,7 @@ impl Caller {
         // Without an admin token, this machine is the operators'.
         let is_operator = has_admin_token || (settings.admin_token.is_none() && is_this_machine);
         let by_bearer = match bearer.filter(|_| !has_admin_token) {
-            Some(token) => by_bearer(app, token)?,
+            Some(token) => by_bearer(app, token)?.map(|client| with_requested_version(client, headers)),
             None => None,
         };
         let is_verified = has_admin_token || by_bearer.is_some();
@@ -86,6 +89,16 @@ impl Caller {
     pub(crate) fn user(&self, situation: Situation) -> User {
         User { client: self.client.clone(), situation }
     }
+}
+
+/// The version of the tools that the request of an API key names. Whether that key may is decided by the rollout.
+fn with_requested_version(client: Client, headers: &HeaderMap) -> Client {
+    let version = headers.get(VERSION_HEADER).and_then(|version| version.to_str().ok()).map(str::trim);
+    let version = version.filter(|version| (1..=MAX_VERSION_BYTES).contains(&version.len()));
+    let requested = Identity::key_name(&client).zip(version);
+    let requested =
+        requested.map(|(key, version)| RequestedVersion { key: key.to_owned(), version: version.to_owned() });
+    Client { requested_version: requested, ..client }
 }
 
 /// The client of a token or an API key. Where none is configured, any key is accepted and ignored: chat programs insist

@@ -208,6 +208,7 @@ impl From<Refusal> for ApiError {
                 )
             },
             Refusal::Session(SessionError::InvalidId) => Self::not_found("Session not found."),
+            Refusal::Session(SessionError::Version(error)) => Self::validation(error.to_string()),
             Refusal::Session(error) => Self::internal("session unavailable", &error),
             Refusal::Busy => Self {
                 retryable: true,

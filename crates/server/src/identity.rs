@@ -18,6 +18,8 @@ use crate::claims::{ClaimRules, has_critical_header};
 
 pub(crate) const COOKIE: &str = "quarterdeck_client";
 
+/// How the id of an API key's client begins. No cookie or token leads to such an id.
+const KEY_PREFIX: &str = "key:";
 const SIGNATURE_BYTES: usize = 32;
 
 /// Verifies credentials and issues cookies.
@@ -101,7 +103,7 @@ impl TokenRules {
         let id = client_id(self.claims.subject(&claims)?);
         let facts =
             ClientFacts { authenticated: true, claims: claims.into_iter().collect::<BTreeMap<_, _>>() };
-        Some(Client { id, facts: Arc::new(facts) })
+        Some(Client::known(id, Arc::new(facts)))
     }
 }
 
@@ -141,12 +143,17 @@ impl Identity {
     pub(crate) fn by_bearer(&self, token: &str) -> Result<Client, BearerError> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         if let Some(key) = self.api_keys.iter().find(|key| key.digest.ct_eq(&digest).into()) {
-            return Ok(Client::anonymous(format!("key:{}", key.name)));
+            return Ok(Client::anonymous(format!("{KEY_PREFIX}{}", key.name)));
         }
         let Some(rules) = &self.tokens else {
             return Err(if self.can_verify() { BearerError::Invalid } else { BearerError::NotConfigured });
         };
         rules.verify_token(token).ok_or(BearerError::Invalid)
+    }
+
+    /// The name of the API key that a client was identified by.
+    pub(crate) fn key_name(client: &Client) -> Option<&str> {
+        client.id.strip_prefix(KEY_PREFIX)
     }
 
     /// A program on this machine that sends a key where none is configured and keeps no cookie. The key verifies

@@ -57,7 +57,7 @@ impl TextAgent {
             .await?
             .ok_or_else(invalid_confirmation)?;
         // A session of either mode may have asked.
-        let session = orchestrator.resume(&id, client, agent.registry.snapshot()).await?;
+        let session = orchestrator.resume(&id, client, &agent.registry).await?;
         let conversation = agent.find(user, Address::Session(&id)).await?;
         Ok(agent.resolve(&session, conversation.as_deref(), decision).await.response)
     }

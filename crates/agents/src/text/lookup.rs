@@ -56,14 +56,12 @@ impl TextCore {
     }
 
     async fn open(&self, user: &User) -> Result<Arc<Conversation>, Refusal> {
-        let snapshot = self.registry.snapshot();
-        let session = self.orchestrator.open(user.client.clone(), Mode::Text, snapshot).await?;
+        let session = self.orchestrator.open(user.client.clone(), Mode::Text, &self.registry).await?;
         Ok(self.cache(session, Vec::new()))
     }
 
     async fn resume(&self, user: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
-        let snapshot = self.registry.snapshot();
-        let session = self.orchestrator.resume(id, user.client.clone(), snapshot).await?;
+        let session = self.orchestrator.resume(id, user.client.clone(), &self.registry).await?;
         if session.mode() != Mode::Text {
             return Err(SessionError::NotFound.into());
         }

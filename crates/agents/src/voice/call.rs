@@ -342,7 +342,7 @@ impl Call {
         }
         self.active.set_connected(true);
         self.backpressure.reset();
-        self.session.warn_if_tools_changed(&self.core.registry.snapshot());
+        self.session.warn_if_tools_changed(&self.core.registry);
         self.feed(Input::ClientAttached);
     }
 

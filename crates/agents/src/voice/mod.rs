@@ -222,6 +222,7 @@ async fn refuse(mut link: Box<dyn ClientLink>, error: &SessionError, now_ms: u64
             tracing::error!(error = %error, "call setup failed");
             "The call could not be opened. Please try again."
         }
+        SessionError::Version(error) => &error.to_string(),
         _ => "There is no such session. Call again without one.",
     };
     link.send(ServerMessage::Error(&unavailable(message)));

@@ -28,12 +28,11 @@ impl VoiceCore {
             return Ok(opened);
         }
         let client = user.client.clone();
-        let snapshot = self.registry.snapshot();
         let mut opened = None;
         if let Some(id) = id
             && let Some(request) = self.orchestrator.take_voice_request(id, &client.id).await?
         {
-            let session = self.orchestrator.open_as(id, client.clone(), Mode::Voice, snapshot.clone()).await;
+            let session = self.orchestrator.open_as(id, client.clone(), Mode::Voice, &self.registry).await;
             match session {
                 Ok(session) => opened = Some((session, Some(request).filter(|request| !request.is_empty()))),
                 // It was issued for a call and taken by one already.
@@ -44,7 +43,7 @@ impl VoiceCore {
         let (session, pending_request) = match opened {
             Some(opened) => opened,
             None => {
-                let session = self.orchestrator.open(client, Mode::Voice, snapshot).await?;
+                let session = self.orchestrator.open(client, Mode::Voice, &self.registry).await?;
                 (session, request.pending_request.clone())
             }
         };
@@ -53,7 +52,7 @@ impl VoiceCore {
 
     /// Resumes a session; `None` when it has ended, or is no voice session.
     async fn resume(&self, user: &User, id: &str) -> Result<Option<OpenedSession>, SessionError> {
-        let resumed = self.orchestrator.resume(id, user.client.clone(), self.registry.snapshot()).await;
+        let resumed = self.orchestrator.resume(id, user.client.clone(), &self.registry).await;
         match resumed {
             Ok(session) if session.mode() == Mode::Voice => {
                 let journal = journal::load(&**self.orchestrator.store(), id).await?;

@@ -117,7 +117,7 @@ fn seen_by(claims: &Value, calendars: &[&str]) -> Value {
         });
         let claims = claims.as_object().unwrap().clone().into_iter().collect();
         let facts = Arc::new(ClientFacts { authenticated: true, claims });
-        let client = Client { id: "ann".into(), facts };
+        let client = Client::known("ann", facts);
         let session = orchestrator.open(client, Mode::Text, registry.snapshot()).await.unwrap();
         session.begin_turn(None);
         let call = Call::new("look", json!({ "calendars": calendars }));

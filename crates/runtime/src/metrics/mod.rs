@@ -5,6 +5,7 @@ mod hosts;
 mod prometheus;
 mod response_chars;
 mod tool;
+mod version;
 mod window;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub use hosts::host_health_json;
 use prometheus::Exporter;
 pub(crate) use response_chars::response_chars;
 use tool::ToolMetrics;
+pub use version::VersionCounters;
+use version::VersionMetrics;
 
 /// Counters of all calls and sessions. Cheap enough for every call, and bounded: one window per tool that exists.
 #[derive(Debug, Default)]
@@ -32,6 +35,7 @@ pub struct Metrics {
 #[derive(Debug, Default)]
 struct Counts {
     tools: BTreeMap<Arc<str>, ToolMetrics>,
+    versions: VersionMetrics,
     text: u64,
     voice: u64,
     total: u64,
@@ -136,6 +140,7 @@ impl Metrics {
                 "totalTurnsTracked": self.tracked_turns.load(Ordering::Relaxed),
             },
             "tools": each(ToolMetrics::totals),
+            "versions": counts.versions.json(),
             "sessions": {
                 "active": counts.text + counts.voice, "text": counts.text, "voice": counts.voice, "total": counts.total,
             },

@@ -125,6 +125,7 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
             to.counter("quarterdeck_tool_refusals_total", "Calls that a gate has refused.", &labels, *value);
         }
     }
+    export_versions(counts, to);
     for (mode, open) in [("text", counts.text), ("voice", counts.voice)] {
         let help = "Sessions that have not ended.";
         to.gauge("quarterdeck_sessions_active", help, &[("mode", mode)], open as f64);
@@ -133,4 +134,24 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
     to.counter("quarterdeck_turns_total", "Turns that were begun.", &[], counts.turns);
     let help = "Audit lines that could not be kept.";
     to.counter("quarterdeck_audit_lost_lines_total", help, &[], counts.audit_lost);
+}
+
+fn export_versions(counts: &Counts, to: &Exporter) {
+    for (version, counters) in counts.versions.all() {
+        let version = [("version", &**version)];
+        let count = |name, help, value| to.counter(name, help, &version, value);
+        let help = "Sessions that were opened or resumed, by version of the registry.";
+        count("quarterdeck_version_sessions_total", help, counters.sessions);
+        let help = "Calls that a handler has answered, by version of the registry.";
+        count("quarterdeck_version_calls_total", help, counters.calls);
+        let help = "Answers that were failures, by version of the registry.";
+        count("quarterdeck_version_errors_total", help, counters.errors);
+        let help = "Tokens of answers, by version of the registry.";
+        count("quarterdeck_version_response_tokens_total", help, counters.tokens);
+        for (step, value) in counters.confirmations {
+            let help = "Steps of confirmations, by version of the registry.";
+            let labels = [version[0], ("step", step)];
+            to.counter("quarterdeck_version_confirmations_total", help, &labels, value);
+        }
+    }
 }

@@ -142,6 +142,7 @@ fn metrics_are_written_as_json() {
               }
             }
           },
+          "versions": {},
           "sessions": {
             "active": 1,
             "text": 1,

@@ -134,6 +134,7 @@ fn refuse(core: &SessionCore, data: &mut SessionData, call: ToolCall, error: Too
         && core.snapshot.find(&entry.tool).is_some()
     {
         core.shared.metrics.record_refusal(&entry.tool, gate);
+        core.shared.metrics.record_version_refusal(core.snapshot.version());
     }
     // The same id with other content must not replace what the id stood for.
     if let Some(id) = &entry.provider_id

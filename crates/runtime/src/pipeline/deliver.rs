@@ -52,6 +52,7 @@ pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutc
         measure(core, entry, &response, elapsed);
     } else if let Some(gate) = call.trace.answered_by() {
         core.shared.metrics.record_refusal(&entry.tool, gate);
+        core.shared.metrics.record_version_refusal(core.snapshot.version());
     }
     let how = match is_executed {
         true => is_abandoned.then_some("abandoned"),
@@ -158,6 +159,7 @@ fn record_sample(core: &SessionCore, entry: &Entry, response: &ToolResponse, dur
     };
     let sample = Sample { size: response_chars(response), duration, error, slow };
     core.shared.metrics.record_execution(&entry.tool, sample);
+    core.shared.metrics.record_version_execution(core.snapshot.version(), sample);
 }
 
 fn soft_limit_ms(core: &SessionCore, metadata: &Metadata) -> Option<u64> {

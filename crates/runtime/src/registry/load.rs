@@ -20,6 +20,12 @@ pub struct LoadError {
     pub problems: Vec<LoadProblem>,
 }
 
+impl LoadError {
+    pub(super) fn one(problem: LoadProblem) -> Self {
+        Self { problems: vec![problem] }
+    }
+}
+
 impl std::error::Error for LoadError {}
 
 impl fmt::Display for LoadError {
@@ -41,6 +47,10 @@ pub enum LoadProblem {
     #[error("{path} is not a registry artifact: {reason}; run `quarterdeck build`")]
     NotAnArtifact { path: String, reason: String },
     #[error(
+        "the bundle of artifact and handlers cannot be read: {reason}; make it with `quarterdeck registry activate`"
+    )]
+    NotABundle { reason: String },
+    #[error(
         "the artifact has format version {found}, and this quarterdeck reads {ARTIFACT_FORMAT_VERSION}; run `quarterdeck build`"
     )]
     OtherFormat { found: String },
@@ -61,33 +71,61 @@ pub enum LoadProblem {
     Handler { tool: String, source: HostError },
 }
 
-pub(super) fn from_file(path: &Path, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
-    let artifact = read(path).map_err(|problem| LoadError { problems: vec![problem] })?;
-    from_artifact(artifact, tools, hosts)
+/// Where the bytes of handlers are.
+pub(super) enum HandlerSource<'a> {
+    Folder(&'a Path),
+    Files(&'a HandlerFiles),
 }
 
-fn read(path: &Path) -> Result<Artifact, LoadProblem> {
+pub(super) fn from_file(path: &Path, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
+    let artifact = read_artifact(path).map_err(LoadError::one)?;
+    from_artifact(artifact, &HandlerSource::Folder(tools), hosts)
+}
+
+pub(super) fn read_artifact(path: &Path) -> Result<Artifact, LoadProblem> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| LoadProblem::Unreadable { path: shown.clone(), reason: error.to_string() })?;
-    let not_an_artifact = |reason: String| LoadProblem::NotAnArtifact { path: shown.clone(), reason };
-    let value = parse_json(&text).map_err(|fault| not_an_artifact(fault.to_string()))?;
+    let value = parse_json(&text)
+        .map_err(|fault| LoadProblem::NotAnArtifact { path: shown.clone(), reason: fault.to_string() })?;
+    parse_artifact(value, &shown)
+}
+
+pub(super) fn parse_artifact(value: Value, shown: &str) -> Result<Artifact, LoadProblem> {
     // The header comes first, so that "old artifact, new binary" gets the best message.
     let format = value.get("formatVersion").cloned().unwrap_or(Value::Null);
     if format != ARTIFACT_FORMAT_VERSION {
         return Err(LoadProblem::OtherFormat { found: format.to_string() });
     }
-    serde_json::from_value(value).map_err(|error| not_an_artifact(error.to_string()))
+    serde_json::from_value(value)
+        .map_err(|error| LoadProblem::NotAnArtifact { path: shown.to_owned(), reason: error.to_string() })
 }
 
-pub(super) fn from_artifact(artifact: Artifact, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
-    let mut problems = Vec::new();
+/// Compares the content with the hash.
+pub(super) fn check_artifact(artifact: &Artifact, problems: &mut Vec<LoadProblem>) {
     if artifact_hash(&artifact.response_schema_version, &artifact.tools) != artifact.content_hash {
         problems.push(LoadProblem::Altered { what: "the artifact".into() });
     }
+}
+
+/// The same for one tool.
+pub(super) fn check_tool(tool: &CompiledTool, problems: &mut Vec<LoadProblem>) {
+    if tool_hash(tool) != tool.hash {
+        let what = format!("the tool {} in the artifact", tool.metadata.tool_id);
+        problems.push(LoadProblem::Altered { what });
+    }
+}
+
+pub(super) fn from_artifact(
+    artifact: Artifact,
+    source: &HandlerSource<'_>,
+    hosts: &Hosts,
+) -> Result<Snapshot, LoadError> {
+    let mut problems = Vec::new();
+    check_artifact(&artifact, &mut problems);
     let mut loaded = Vec::new();
     for tool in artifact.tools {
-        match load_tool(tool, tools, hosts) {
+        match load_tool(tool, source, hosts) {
             Ok(tool) => loaded.push(tool),
             Err(found) => problems.extend(found),
         }
@@ -103,17 +141,19 @@ pub(super) fn from_artifact(artifact: Artifact, tools: &Path, hosts: &Hosts) -> 
     Ok(Snapshot::new(header, loaded, hosts.clone()))
 }
 
-fn load_tool(tool: CompiledTool, tools: &Path, hosts: &Hosts) -> Result<LoadedTool, Vec<LoadProblem>> {
+fn load_tool(
+    tool: CompiledTool,
+    source: &HandlerSource<'_>,
+    hosts: &Hosts,
+) -> Result<LoadedTool, Vec<LoadProblem>> {
     let mut problems = Vec::new();
     let id = tool.metadata.tool_id.to_string();
-    if tool_hash(&tool) != tool.hash {
-        problems.push(LoadProblem::Altered { what: format!("the tool {id} in the artifact") });
-    }
+    check_tool(&tool, &mut problems);
     let mut keep =
         |result: Result<Schema, LoadProblem>| result.map_err(|problem| problems.push(problem)).ok();
     let parameters = keep(compile(&id, "parameters", &tool.json_schema));
     let returns = tool.metadata.returns.as_ref().map(|returns| keep(compile(&id, "returns", returns)));
-    let files = read_handler(&tool, tools, &mut problems);
+    let files = source.read(&tool, &mut problems);
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -132,18 +172,28 @@ fn compile(tool: &str, which: &'static str, source: &Value) -> Result<Schema, Lo
     Schema::compile(source).map_err(|source| LoadProblem::Schema { tool: tool.to_owned(), which, source })
 }
 
-fn read_handler(tool: &CompiledTool, tools: &Path, problems: &mut Vec<LoadProblem>) -> HandlerFiles {
-    let mut files = HandlerFiles::new();
-    for (path, hash) in &tool.handler.files {
-        let state = match fs::read(tools.join(path)) {
-            Ok(bytes) if sha256(&bytes) == *hash => {
-                files.insert(path.clone(), bytes);
-                continue;
-            }
-            Ok(_) => "has changed",
-            Err(_) => "has gone",
-        };
-        problems.push(LoadProblem::HandlerChanged { file: path.clone(), state });
+impl HandlerSource<'_> {
+    /// The files of a tool's handler, each as it was when the artifact was built.
+    pub(super) fn read(&self, tool: &CompiledTool, problems: &mut Vec<LoadProblem>) -> HandlerFiles {
+        let mut files = HandlerFiles::new();
+        for (path, hash) in &tool.handler.files {
+            let state = match self.bytes(path) {
+                Some(bytes) if sha256(&bytes) == *hash => {
+                    files.insert(path.clone(), bytes);
+                    continue;
+                }
+                Some(_) => "has changed",
+                None => "has gone",
+            };
+            problems.push(LoadProblem::HandlerChanged { file: path.clone(), state });
+        }
+        files
     }
-    files
+
+    fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Folder(tools) => fs::read(tools.join(path)).ok(),
+            Self::Files(files) => files.get(path).cloned(),
+        }
+    }
 }

@@ -1,21 +1,37 @@
-//! Loads, locks and reloads the registry, and hands out the snapshots that sessions pin.
+//! Loads, locks and reloads the registry, holds the versions of it that are loaded, and chooses which one a session pins.
 
+mod bundle;
+mod bundle_folder;
 mod invoke;
 mod load;
+mod rollout;
 mod snapshot;
 mod tool;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quarterdeck_contracts::handler::{HandlerHost, HostHealth, HostObserver};
 use quarterdeck_contracts::{Artifact, HandlerKind};
 
+pub use bundle::{Bundle, MAX_BUNDLE_BYTES};
+pub use bundle_folder::{BundleError, BundleFolder};
 pub use load::{LoadError, LoadProblem};
+pub use rollout::{
+    Candidate, ClaimRule, NotAPercentage, OrganisationRule, Percent, PinReason, RequestedVersion, Rollout,
+    RolloutError, Share,
+};
 pub use snapshot::{NotBuilt, Snapshot};
 pub use tool::LoadedTool;
+pub use versions::{Pin, VersionError, VersionState, VersionView};
+
+pub(crate) use bundle_folder::is_digest;
+
+use load::HandlerSource;
+pub(crate) use versions::Versions;
 
 /// The hosts that run handlers, by their kind.
 #[derive(Clone, Default)]
@@ -37,13 +53,14 @@ impl Hosts {
     }
 }
 
-/// The tools that can be called, as one artifact has them.
+/// The tools that can be called: those of the artifact that was loaded first, and of other versions beside it. A version
+/// never changes.
 pub struct Registry {
     artifact: PathBuf,
     tools: PathBuf,
     hosts: Hosts,
     is_locked: AtomicBool,
-    current: RwLock<Arc<Snapshot>>,
+    versions: RwLock<Versions>,
 }
 
 /// Why a registry was not reloaded. What was loaded before still is.
@@ -65,9 +82,15 @@ impl Registry {
 
     /// Loads an artifact that was just compiled and never written.
     pub fn from_artifact(artifact: Artifact, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
-        let snapshot = load::from_artifact(artifact, tools, &hosts)?;
+        let snapshot = load::from_artifact(artifact, &HandlerSource::Folder(tools), &hosts)?;
         let path = tools.join("tool_registry.json");
         Ok(Self::new(&path, tools, hosts, snapshot))
+    }
+
+    /// Loads an artifact with the handlers that were read together with it from `tools`.
+    pub fn from_bundle(bundle: Bundle, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
+        let snapshot = load::from_artifact(bundle.artifact, &HandlerSource::Files(&bundle.files), &hosts)?;
+        Ok(Self::new(&tools.join("tool_registry.json"), tools, hosts, snapshot))
     }
 
     fn new(artifact: &Path, tools: &Path, hosts: Hosts, snapshot: Snapshot) -> Self {
@@ -76,7 +99,7 @@ impl Registry {
             tools: tools.to_owned(),
             hosts,
             is_locked: AtomicBool::new(false),
-            current: RwLock::new(Arc::new(snapshot)),
+            versions: RwLock::new(Versions::new(Arc::new(snapshot))),
         }
     }
 
@@ -96,7 +119,7 @@ impl Registry {
             return Err(ReloadError::Locked);
         }
         let snapshot = Arc::new(load::from_file(&self.artifact, &self.tools, &self.hosts)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+        self.write().replace_base(snapshot.clone());
         Ok(snapshot)
     }
 
@@ -125,8 +148,54 @@ impl Registry {
         lifted.count() > 0
     }
 
-    /// What a session pins: a cheap shared reference that never changes.
+    /// What a session pins that no rule of the rollout is about: a cheap shared reference that never changes.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.read().rest().clone()
+    }
+
+    /// What a new session of a client pins. It fails only for a request that names a version.
+    pub fn choose(&self, candidate: &Candidate<'_>) -> Result<Pin, VersionError> {
+        self.read().choose(candidate)
+    }
+
+    /// The version that a session was pinned to, if it is still loaded. Sessions of earlier releases are stored without a
+    /// digest.
+    pub(crate) fn find_pinned(&self, digest: &str, label: &str) -> Option<Arc<Snapshot>> {
+        let versions = self.read();
+        let found =
+            versions.find(digest).or_else(|| versions.find_by_label(label).filter(|_| digest.is_empty()));
+        found.cloned()
+    }
+
+    /// Whether a snapshot is among the loaded versions.
+    pub(crate) fn has(&self, snapshot: &Snapshot) -> bool {
+        self.read().find(snapshot.content_hash()).is_some()
+    }
+
+    /// The loaded versions, the oldest first.
+    pub fn versions(&self) -> Vec<VersionView> {
+        self.read().views()
+    }
+
+    pub fn rollout(&self) -> Rollout {
+        self.read().rollout().clone()
+    }
+
+    /// Prepares an artifact for these hosts, without loading it beside the others yet. It may take a while.
+    pub(crate) fn prepare(&self, bundle: Bundle) -> Result<Snapshot, LoadError> {
+        load::from_artifact(bundle.artifact, &HandlerSource::Files(&bundle.files), &self.hosts)
+    }
+
+    /// Changes the set of loaded versions. Nothing that waits may happen in `change`.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Versions) -> T) -> T {
+        change(&mut self.write())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Versions> {
+        self.versions.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Versions> {
+        self.versions.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -75,8 +75,10 @@ impl SessionCore {
         }
     }
 
-    /// One line for a step of a confirmation. It never holds a token. Not to be called while the lock is held.
+    /// One line for a step of a confirmation, which is counted too. It never holds a token. Not to be called while the
+    /// lock is held.
     pub(crate) fn audit_confirmation(&self, step: &'static str, call_id: Option<&str>, tool: Option<&str>) {
+        self.shared.metrics.record_version_confirmation(self.snapshot.version(), step);
         let mut fields = self.session_fields();
         fields.insert("turnId".into(), json!(self.lock().ledger.turn_number()));
         fields.insert("step".into(), step.into());
@@ -105,6 +107,7 @@ impl SessionCore {
             ("sessionId".to_owned(), json!(self.id)),
             ("clientId".to_owned(), json!(self.client)),
             ("mode".to_owned(), json!(self.mode)),
+            ("registryVersion".to_owned(), json!(self.snapshot.version())),
         ])
     }
 }

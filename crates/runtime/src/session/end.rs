@@ -1,11 +1,13 @@
 //! How a session ends, and what happens when its last handle is dropped.
 
+use quarterdeck_contracts::Table;
 use quarterdeck_contracts::handler::CancelReason;
 use serde_json::json;
 
 use super::events::ClientEvent;
 use super::{Session, SessionCore};
 use crate::state::PendingEnd;
+use crate::version_holders::holder_key;
 
 impl Session {
     /// Ends the session. What has begun to write finishes; nothing else does. Ending it again changes nothing.
@@ -35,6 +37,8 @@ impl Session {
         core.audit_session("session_end", json!({ "reason": end.reason }));
         core.close();
         core.shared.forget(&core.id);
+        // Its version may be dropped now.
+        let commit = commit.delete(Table::Versions, holder_key(core.snapshot.content_hash(), &core.id));
         if let Err(error) = core.commit(commit).await {
             tracing::error!(session = %core.id, error = %error, "end of session was not stored");
         }

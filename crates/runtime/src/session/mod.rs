@@ -38,7 +38,7 @@ pub(crate) use rows::{CallRow, SessionRow, session_key};
 use crate::envelope::refusal_error;
 use crate::gates::{ClientFacts, missing_condition};
 use crate::ledger::Ledger;
-use crate::registry::{LoadedTool, Snapshot};
+use crate::registry::{LoadedTool, Registry, Snapshot};
 use crate::shared::Shared;
 use crate::state::SessionState;
 
@@ -159,11 +159,13 @@ impl Session {
         &self.core.snapshot
     }
 
-    /// Logs when the session goes on with other tools than a new one would get.
-    pub fn warn_if_tools_changed(&self, current: &Snapshot) {
-        let (pinned, current) = (self.core.snapshot.version(), current.version());
-        if pinned != current {
-            tracing::error!(session = self.id(), pinned, current, "session continues with reloaded tools");
+    /// Logs when a reload has replaced the session's tools, which happens in development. The session keeps them.
+    pub fn warn_if_tools_changed(&self, registry: &Registry) {
+        let snapshot = &self.core.snapshot;
+        if !registry.has(snapshot) {
+            let (pinned, current) = (snapshot.version(), registry.snapshot());
+            let (session, current) = (self.id(), current.version());
+            tracing::error!(session, pinned, current, "session continues with reloaded tools");
         }
     }
 

@@ -7,6 +7,7 @@ use quarterdeck_contracts::{Mode, ToolResponse};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{CallIdentity, Entry, Phase};
+use crate::registry::Snapshot;
 use crate::state::SessionState;
 
 /// A session, as the store keeps it.
@@ -16,6 +17,9 @@ pub(crate) struct SessionRow {
     pub(crate) client_id: String,
     pub(crate) mode: Mode,
     pub(crate) registry_version: String,
+    /// The content hash of the version. Rows of earlier releases do not have it.
+    #[serde(default)]
+    pub(crate) registry_digest: String,
     pub(crate) turn: u64,
     #[serde(default)]
     pub(crate) turn_keys: Vec<(String, u64)>,
@@ -27,6 +31,25 @@ pub(crate) struct SessionRow {
     pub(crate) created_ms: u64,
     /// When a client was last connected.
     pub(crate) seen_ms: u64,
+}
+
+impl SessionRow {
+    /// A session that begins.
+    pub(crate) fn new(client_id: String, mode: Mode, snapshot: &Snapshot, now_ms: u64) -> Self {
+        Self {
+            client_id,
+            mode,
+            registry_version: snapshot.version().to_owned(),
+            registry_digest: snapshot.content_hash().to_owned(),
+            turn: 0,
+            turn_keys: Vec::new(),
+            calls_made: 0,
+            state: SessionState::new(mode),
+            notes: Vec::new(),
+            created_ms: now_ms,
+            seen_ms: now_ms,
+        }
+    }
 }
 
 pub(crate) fn session_key(id: &str) -> String {

@@ -94,6 +94,7 @@ impl SessionCore {
             client_id: self.client.to_string(),
             mode: self.mode,
             registry_version: self.snapshot.version().to_owned(),
+            registry_digest: self.snapshot.content_hash().to_owned(),
             turn: data.ledger.turn_number(),
             turn_keys: data.turn_keys.iter().cloned().collect(),
             calls_made: data.call_ids.count,

@@ -11,3 +11,4 @@ mod images;
 mod loading;
 mod orchestrator;
 mod probe_tool;
+mod versions;

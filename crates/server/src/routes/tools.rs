@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
+use quarterdeck_agents::text::Refusal;
 use quarterdeck_contracts::{Category, Confirmation, Mode, SideEffects, ToolId};
-use quarterdeck_runtime::LoadedTool;
+use quarterdeck_runtime::{LoadedTool, Snapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use super::openapi::Operation;
 use super::openapi::envelope::object;
 use crate::app::App;
+use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::input::Id;
 
@@ -52,17 +54,30 @@ pub(super) struct ToolDetails {
     documentation: String,
 }
 
-pub(super) async fn list(State(app): State<Arc<App>>) -> Json<ToolList> {
-    let snapshot = app.registry.snapshot();
-    Json(ToolList {
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<ToolList>, ApiError> {
+    let snapshot = tools_of(&app, &caller)?;
+    Ok(Json(ToolList {
         registry_version: snapshot.version().to_owned(),
         commit: snapshot.commit().map(str::to_owned),
         tools: snapshot.tools().map(ToolSummary::new).collect(),
-    })
+    }))
 }
 
-pub(super) async fn get(State(app): State<Arc<App>>, Id(id): Id) -> Result<Json<ToolDetails>, ApiError> {
-    let snapshot = app.registry.snapshot();
+/// The tools that a new session of the caller would get.
+fn tools_of(app: &App, caller: &Caller) -> Result<Arc<Snapshot>, ApiError> {
+    let pin = app.orchestrator.choose_tools(&caller.client, &app.registry).map_err(Refusal::Session)?;
+    Ok(pin.snapshot)
+}
+
+pub(super) async fn get(
+    State(app): State<Arc<App>>,
+    Extension(caller): Extension<Caller>,
+    Id(id): Id,
+) -> Result<Json<ToolDetails>, ApiError> {
+    let snapshot = tools_of(&app, &caller)?;
     let Some(tool) = snapshot.find(&id) else {
         return Err(ApiError::not_found("Tool not found. `GET /api/tools` lists the tools."));
     };

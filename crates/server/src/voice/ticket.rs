@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use quarterdeck_runtime::gates::ClientFacts;
-use quarterdeck_runtime::{Client, random_hex};
+use quarterdeck_runtime::{Client, RequestedVersion, random_hex};
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
@@ -41,6 +41,8 @@ struct Ticket {
     facts: ClientFacts,
     is_proved: bool,
     until_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requested_version: Option<RequestedVersion>,
 }
 
 impl Tickets {
@@ -53,6 +55,7 @@ impl Tickets {
             facts: ClientFacts::clone(&client.facts),
             is_proved: *is_verified,
             until_ms: now_ms + TICKET_TTL.as_millis() as u64,
+            requested_version: client.requested_version.clone(),
         };
         let payload = base64_simd::URL_SAFE_NO_PAD.encode_to_string(serde_json::to_vec(&ticket).ok()?);
         let ticket = format!("{payload}.{}", identity.sign_for(PURPOSE, &[&payload]));
@@ -72,7 +75,8 @@ impl Tickets {
         if !is_valid || !self.mark_used(ticket.number, ticket.until_ms, now_ms) {
             return None;
         }
-        let client = Client { id: ticket.client, facts: Arc::new(ticket.facts) };
+        let facts = Arc::new(ticket.facts);
+        let client = Client { id: ticket.client, facts, requested_version: ticket.requested_version };
         Some(TicketHolder { client, is_verified: ticket.is_proved })
     }
 
@@ -100,7 +104,7 @@ mod tests {
     fn ann() -> TicketHolder {
         let claims = [("sub".to_owned(), json!("ann")), ("roles".to_owned(), json!(["host"]))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
-        TicketHolder { client: Client { id: "sub:ann".into(), facts: Arc::new(facts) }, is_verified: true }
+        TicketHolder { client: Client::known("sub:ann", Arc::new(facts)), is_verified: true }
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
     fn a_client_with_too_many_claims_gets_no_ticket() {
         let claims = [("about".to_owned(), json!("x".repeat(MAX_TICKET_BYTES)))];
         let facts = ClientFacts { authenticated: true, claims: claims.into_iter().collect() };
-        let client = Client { id: "sub:ann".into(), facts: Arc::new(facts) };
+        let client = Client::known("sub:ann", Arc::new(facts));
         let holder = TicketHolder { client, is_verified: true };
         assert!(Tickets::default().issue(&identity(), &holder, NOW).is_none());
     }

@@ -121,7 +121,7 @@ async fn a_handler_in_the_chat_knows_that_its_client_is_speaking() {
 async fn a_sign_in_that_has_ended_no_longer_counts() {
     let fixture = Fixture::new();
     let facts = quarterdeck_runtime::gates::ClientFacts { authenticated: true, ..Default::default() };
-    let signed_in = quarterdeck_runtime::Client { id: "ann".into(), facts: std::sync::Arc::new(facts) };
+    let signed_in = quarterdeck_runtime::Client::known("ann", std::sync::Arc::new(facts));
     let session = fixture.orchestrator.open(signed_in, Mode::Text, fixture.snapshot.clone()).await.unwrap();
     let connection = session.connect();
     assert!(submit_one(&connection, call("members", "a")).await.is_ok());

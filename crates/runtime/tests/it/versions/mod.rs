@@ -1,0 +1,10 @@
+//! Several versions of the registry at once: which session gets which, and that it keeps it.
+
+mod activating;
+mod bundles;
+mod pinning;
+mod property;
+mod restarting;
+mod retiring;
+mod under_load;
+pub(crate) mod world;
