@@ -75,7 +75,7 @@ pub enum Table {
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::History,
         Self::Sessions,
         Self::Calls,

@@ -135,6 +135,10 @@ impl CapabilityScope for Scope {
         CapabilityClient { id: self.client.clone(), is_authenticated: false, claims: BTreeMap::new() }
     }
 
+    fn session_id(&self) -> Arc<str> {
+        "session".into()
+    }
+
     fn tool_id(&self) -> Arc<str> {
         "tool".into()
     }

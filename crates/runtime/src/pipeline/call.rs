@@ -127,7 +127,7 @@ impl ToolCall {
     /// A task that an earlier process has begun.
     pub(crate) fn resumed(entry: Arc<Entry>, args: Value, task: Arc<Task>) -> Self {
         entry.start();
-        let approved = Self::approved(entry, args, None, Commit::default());
+        let approved = Self::approved(entry, args, Value::Null, None, Commit::default());
         Self { trace: Trace::default(), approval: Approval::NotNeeded, task: Some(task), ..approved }
     }
 
@@ -142,6 +142,7 @@ impl ToolCall {
             trace: self.trace.clone(),
             ancestors: self.ancestors.clone(),
             approval: Approval::NotNeeded,
+            seen: self.seen.clone(),
             task: self.task.clone(),
         }
     }

@@ -146,7 +146,8 @@ impl LoadedTool {
         let facts = self.facts(context.facts());
         let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
-        let context = GuardedContext::around(context, facts, secrets.clone());
+        let signal = context.signal();
+        let context = GuardedContext::around(context, facts, secrets.clone(), signal);
         let fault = match self.handler.precheck(args, context, limits)?.await {
             Ok(Ok(precheck)) => return Some(Ok(precheck)),
             Ok(Err(error)) if error.kind.is_confirmation() => "it raised a confirmation error".to_owned(),
