@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use quarterdeck_contracts::{Provider, estimate_tokens};
+use quarterdeck_contracts::{CompiledTool, Provider, estimate_tokens};
 use quarterdeck_runtime::{LoadedTool, Orchestrator, Session};
 use serde_json::Value;
 
+use crate::declared_names::DeclaredNames;
 use crate::prompt::{Declare, Guides, Prompts, Situation};
 
 /// Makes briefs for the sessions of one agent.
@@ -13,17 +14,35 @@ pub(crate) struct Briefing {
     pub(crate) prompts: Prompts,
     pub(crate) declare: Declare,
     pub(crate) guide_tokens: usize,
-    pub(crate) form: Provider,
-    /// The declaration of `describe_tool` in that form.
+    pub(crate) forms: DeclarationForms,
+    /// The declaration of `describe_tool` in such a form.
     describe_tool: Value,
     /// The last declarations. The next session nearly always wants the same ones.
     last: Mutex<Option<Arc<ToolDeclarations>>>,
+}
+
+/// The forms in which a model takes declarations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeclarationForms {
+    pub(crate) usual: Provider,
+    /// Says more, for tools of which the usual form would lose something.
+    pub(crate) fuller: Option<Provider>,
+}
+
+impl DeclarationForms {
+    /// The form of one tool; `None` when the model cannot take it.
+    fn choose(self, tool: &CompiledTool) -> Option<Provider> {
+        let has = |form: &Provider| tool.provider_schemas.contains_key(form);
+        let is_lossless = has(&self.usual) && !tool.lossy.contains_key(&self.usual);
+        self.fuller.filter(|form| !is_lossless && has(form)).or(Some(self.usual).filter(has))
+    }
 }
 
 /// Instruction and tools of a session.
 pub(crate) struct Brief {
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[Value]>,
+    pub(crate) names: Arc<DeclaredNames>,
     /// Whether `describe_tool` is among them.
     pub(crate) describes: bool,
     pub(crate) system_tokens: usize,
@@ -35,6 +54,7 @@ struct ToolDeclarations {
     names: Vec<String>,
     describes: bool,
     tools: Arc<[Value]>,
+    declared: Arc<DeclaredNames>,
     tokens: usize,
 }
 
@@ -43,10 +63,10 @@ impl Briefing {
         prompts: Prompts,
         declare: Declare,
         guide_tokens: usize,
-        form: Provider,
+        forms: DeclarationForms,
         describe_tool: Value,
     ) -> Self {
-        Self { prompts, declare, guide_tokens, form, describe_tool, last: Mutex::default() }
+        Self { prompts, declare, guide_tokens, forms, describe_tool, last: Mutex::default() }
     }
 
     /// Builds the instruction and tools of a session as of now.
@@ -66,6 +86,7 @@ impl Briefing {
             system_tokens: estimate_tokens(system.text.chars().count()),
             system: system.text.into(),
             tools: declared.tools.clone(),
+            names: declared.declared.clone(),
             describes,
             tool_tokens: declared.tokens,
         }
@@ -87,9 +108,11 @@ impl Briefing {
         if let Some(same) = last.as_ref().filter(is_same) {
             return same.clone();
         }
-        let schemas =
-            tools.iter().filter_map(|tool| tool.compiled().provider_schemas.get(&self.form).cloned());
-        let mut schemas: Vec<Value> = schemas.collect();
+        let chosen = tools.iter().filter_map(|tool| Some((*tool, self.forms.choose(tool.compiled())?)));
+        let chosen: Vec<(&LoadedTool, Provider)> = chosen.collect();
+        let schema =
+            |(tool, form): &(&LoadedTool, Provider)| tool.compiled().provider_schemas.get(form).cloned();
+        let mut schemas: Vec<Value> = chosen.iter().filter_map(schema).collect();
         if describes {
             schemas.push(self.describe_tool.clone());
         }
@@ -99,6 +122,7 @@ impl Briefing {
             names: tools.iter().map(name).collect(),
             describes,
             tools: schemas.into(),
+            declared: Arc::new(DeclaredNames::new(chosen.into_iter())),
             tokens,
         });
         *last = Some(declared.clone());

@@ -5,6 +5,7 @@
 //! HTTP, or knows one provider from another.
 
 mod briefing;
+mod declared_names;
 mod describe;
 mod note;
 mod prompt;

@@ -64,6 +64,10 @@ impl LiveModel for BuiltInSimulator {
         self.0.declarations()
     }
 
+    fn fuller_declarations(&self) -> Option<Provider> {
+        self.0.fuller_declarations()
+    }
+
     fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
         self.0.declare(name, description, parameters)
     }

@@ -74,6 +74,10 @@ pub struct Loss {
     /// the loss may then be in words only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counter_example: Option<Value>,
+    /// Property names that the provider refuses, each with the name that is declared in its place. Arguments are mapped
+    /// back ([`crate::Renames`]).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub renamed: BTreeMap<String, String>,
 }
 
 /// A form that tool declarations take. The order here is the order in the artifact.

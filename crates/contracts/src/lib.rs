@@ -27,6 +27,7 @@ mod live;
 mod overlay;
 mod phrase;
 mod protocol;
+mod renames;
 mod response;
 mod secret_use;
 mod store;
@@ -85,6 +86,7 @@ pub use live::{
 pub use overlay::Overlay;
 pub use phrase::{MAX_PHRASE_CHARS, MAX_PHRASES, Phrase, PhraseError, find_phrase};
 pub use protocol::{PROTOCOL_MESSAGE_TYPES, message_type};
+pub use renames::Renames;
 pub use response::{Meta, ToolResponse};
 pub use secret_use::{SecretPlace, SecretUse, can_carry_secret, is_secret_name};
 pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};

@@ -24,7 +24,12 @@ pub trait LiveModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
 
-    /// Declares a function that is not in the artifact, in the same form.
+    /// A form that says more, for tools of which the first would lose something, if the model takes one.
+    fn fuller_declarations(&self) -> Option<Provider> {
+        None
+    }
+
+    /// Declares a function that is not in the artifact, in such a form.
     fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
         json!({ "name": name, "description": description, "parameters": parameters })
     }
@@ -55,7 +60,7 @@ pub type LiveConnecting =
 pub struct LiveSetup {
     /// Who the model is and what it should do.
     pub system: Arc<str>,
-    /// The tools, in the form that [`LiveModel::declarations`] asks for.
+    /// The tools, each in a form that [`LiveModel::declarations`] or [`LiveModel::fuller_declarations`] asks for.
     pub tools: Arc<[Value]>,
     /// The provider's handle of an earlier connection whose conversation goes on.
     pub resume: Option<String>,

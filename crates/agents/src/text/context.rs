@@ -9,12 +9,14 @@ use super::TextCore;
 use super::conversation::Conversation;
 use super::history::{count_excess_turns, message_tokens};
 use crate::briefing::Brief;
+use crate::declared_names::DeclaredNames;
 use crate::prompt::Situation;
 
 /// The instruction, the tools, and how much of the history fits beside them.
 pub(super) struct TurnContext {
     pub(super) system: Arc<str>,
     pub(super) tools: Arc<[Value]>,
+    pub(super) names: Arc<DeclaredNames>,
     /// Whether `describe_tool` is among them.
     pub(super) describes: bool,
     pub(super) trimmed_turns: usize,
@@ -32,10 +34,11 @@ impl TurnContext {
         transcript: Option<Vec<ChatMessage>>,
     ) -> Self {
         let brief = agent.briefing.brief(&agent.orchestrator, &conversation.session, situation);
-        let Brief { system, tools, describes, system_tokens, tool_tokens } = brief;
+        let Brief { system, tools, names, describes, system_tokens, tool_tokens } = brief;
         let room = (agent.model.window() * 9 / 10).saturating_sub(system_tokens + tool_tokens);
+        let trimmed_turns = 0;
         let mut context =
-            Self { system, tools, describes, trimmed_turns: 0, transcript, system_tokens, tool_tokens };
+            Self { system, tools, names, describes, trimmed_turns, transcript, system_tokens, tool_tokens };
         context.trim_history(conversation, room);
         context.record_context_use(agent, 0);
         context

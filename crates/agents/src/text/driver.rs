@@ -131,6 +131,8 @@ impl TurnDriver {
                 }
             }
         };
+        let mut reply = reply;
+        self.context.names.restore_reply(&mut reply.message);
         let used = reply.usage.input_tokens + reply.usage.output_tokens;
         self.context.record_context_use(&self.agent, used);
         self.record.turn.apply_reply(reply);
@@ -218,6 +220,7 @@ impl TurnDriver {
             None => self.guard.conversation.lock().before(self.record.number, self.context.trimmed_turns),
         };
         messages.extend(self.record.turn.messages().iter().cloned());
+        self.context.names.declare(&mut messages);
         ChatRequest {
             system: self.context.system.clone(),
             messages: drop_leading_answers(messages),

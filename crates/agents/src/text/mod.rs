@@ -30,7 +30,7 @@ pub use memory::MemoryUse;
 pub use stream::Reader;
 pub use view::{Part, SessionView, TurnView};
 
-use crate::briefing::Briefing;
+use crate::briefing::{Briefing, DeclarationForms};
 use crate::describe;
 use crate::prompt::{Declare, Prompts, Situation};
 use conversation::Conversation;
@@ -181,8 +181,8 @@ impl TextAgent {
         let describe_tool = describe::declaration(|name, description, parameters| {
             model.declare(name, description, parameters)
         });
-        let (form, guide_tokens) = (model.declarations(), settings.guide_tokens);
-        let briefing = Briefing::new(prompts, settings.declare, guide_tokens, form, describe_tool);
+        let forms = DeclarationForms { usual: model.declarations(), fuller: None };
+        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, forms, describe_tool);
         let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
         let core = TextCore { orchestrator, registry, model, briefing, settings, conversations, memory };
         Self { core: Arc::new(core) }

@@ -236,7 +236,7 @@ impl Call {
         let now = Instant::now();
         while !self.state.is_ended() {
             let Some(live) = self.provider.live() else { return };
-            let event = match live.next() {
+            let mut event = match live.next() {
                 None => return,
                 Some(LiveEvent::Audio(audio)) => {
                     if self.state.admit_model_audio(audio.samples_len(), now)
@@ -248,6 +248,7 @@ impl Call {
                 }
                 Some(event) => event.into_owned(),
             };
+            self.provider.restore_names(&mut event);
             self.report(&event);
             self.feed(Input::Provider(event));
         }

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 pub use link::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 
-use crate::briefing::Briefing;
+use crate::briefing::{Briefing, DeclarationForms};
 use crate::describe;
 use crate::prompt::{Declare, Prompts};
 use crate::text::User;
@@ -105,8 +105,8 @@ impl VoiceAgent {
         let describe_tool = describe::declaration(|name, description, parameters| {
             model.declare(name, description, parameters)
         });
-        let (form, guide_tokens) = (model.declarations(), settings.guide_tokens);
-        let briefing = Briefing::new(prompts, settings.declare, guide_tokens, form, describe_tool);
+        let forms = DeclarationForms { usual: model.declarations(), fuller: model.fuller_declarations() };
+        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, forms, describe_tool);
         let (stopping, _) = watch::channel(None);
         let calls = ActiveCalls::new(settings.calls);
         let core = VoiceCore { orchestrator, registry, model, briefing, settings, calls, stopping };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use quarterdeck_contracts::{LiveConnecting, LiveConnection, LiveError, LiveInput, LiveModel, LiveSetup};
+use quarterdeck_contracts::{
+    LiveConnecting, LiveConnection, LiveError, LiveEvent, LiveInput, LiveModel, LiveResult, LiveSetup,
+};
 
 use super::journal::ContextReplay;
 use crate::briefing::Brief;
@@ -49,9 +51,22 @@ impl ProviderLink {
 
     /// Queues something, if there is a connection.
     pub(super) fn send(&mut self, input: LiveInput<'_>) {
-        if let Some(live) = &mut self.live {
-            live.send(input);
-            self.is_dirty = true;
+        let Some(live) = &mut self.live else { return };
+        match input {
+            LiveInput::Result(result) => {
+                let renamed = self.brief.names.declare_response(result.name, result.response);
+                let response = renamed.as_deref().unwrap_or(result.response);
+                live.send(LiveInput::Result(LiveResult { response, ..result }));
+            }
+            other => live.send(other),
+        }
+        self.is_dirty = true;
+    }
+
+    /// An event with the tools' own names.
+    pub(super) fn restore_names(&self, event: &mut LiveEvent<'_>) {
+        if let LiveEvent::Calls(calls) = event {
+            calls.iter_mut().for_each(|call| self.brief.names.restore_call(call));
         }
     }
 

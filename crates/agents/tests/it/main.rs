@@ -5,6 +5,7 @@
 mod both;
 mod confirmations;
 mod conversation;
+mod declared_names;
 mod faults;
 mod history;
 mod memory;

@@ -107,6 +107,9 @@ fn describe_losses(losses: &[Loss]) -> String {
     let mut text = String::new();
     for loss in losses {
         let _ = writeln!(text, "  cannot express `{}` at {}", loss.what, places(loss));
+        for (original, declared) in &loss.renamed {
+            let _ = writeln!(text, "    {original:?} is declared as {declared}");
+        }
         if let Some(example) = &loss.counter_example {
             let _ = writeln!(text, "    accepted by the provider, refused by the tool: {example}");
         }

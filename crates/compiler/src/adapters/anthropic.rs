@@ -2,28 +2,15 @@
 //!
 //! References are written out, because some of its surfaces refuse `$ref` anywhere; a recursive one stays.
 
-use std::collections::HashSet;
-
 use quarterdeck_contracts::Definition;
 use serde_json::{Value, json};
 
 use super::inline::{Inlined, inline};
-use super::{AdaptedTool, Refusal, names};
+use super::{AdaptedTool, Refusal};
 
 pub(super) fn adapt(definition: &Definition) -> Result<AdaptedTool, Vec<Refusal>> {
     let inlined = inline(&definition.parameters).map_err(|refusal| vec![refusal])?;
-    let mut refusals = root_refusals(&inlined);
-    for (name, at) in inlined.properties {
-        if !names::anthropic(name) {
-            let reason = format!(
-                "Anthropic takes no property named {name:?}: letters, digits, `_`, `.` and `-`, at most 64"
-            );
-            refusals.push(Refusal { at, reason });
-        }
-    }
-    // A definition that is used twice is still one place.
-    let mut seen = HashSet::new();
-    refusals.retain(|refusal| seen.insert(refusal.clone()));
+    let refusals = root_refusals(&inlined);
     if !refusals.is_empty() {
         return Err(refusals);
     }

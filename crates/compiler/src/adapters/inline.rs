@@ -17,8 +17,6 @@ const MAX_DEPTH: usize = 96;
 #[derive(Debug)]
 pub(super) struct Inlined<'a> {
     pub(super) schema: Value,
-    /// Every property that the result declares, with its place in the original.
-    pub(super) properties: Vec<(&'a str, String)>,
     document: &'a Value,
     /// Where a reference was written out: its place in the result, and the place of its target in the original.
     written: Vec<(String, String)>,
@@ -42,23 +40,17 @@ impl Inlined<'_> {
 
 /// Writes out every reference in `document` that is not recursive.
 pub(super) fn inline(document: &Value) -> Result<Inlined<'_>, Refusal> {
-    let mut inliner = Inliner {
-        document,
-        recursive: recursive_references(document),
-        schemas: 0,
-        properties: Vec::new(),
-        written: Vec::new(),
-    };
+    let mut inliner =
+        Inliner { document, recursive: recursive_references(document), schemas: 0, written: Vec::new() };
     let schema =
         inliner.write_out(document, Location { at: String::new(), result: String::new(), depth: 0 })?;
-    Ok(Inlined { schema, properties: inliner.properties, document, written: inliner.written })
+    Ok(Inlined { schema, document, written: inliner.written })
 }
 
 struct Inliner<'a> {
     document: &'a Value,
     recursive: HashSet<&'a str>,
     schemas: usize,
-    properties: Vec<(&'a str, String)>,
     written: Vec<(String, String)>,
 }
 
@@ -125,9 +117,6 @@ impl<'a> Inliner<'a> {
                 let mut written = Map::new();
                 for (name, schema) in named {
                     let location = location.child(name);
-                    if keyword == "properties" {
-                        self.properties.push((name, location.at.clone()));
-                    }
                     written.insert(name.clone(), self.write_out(schema, location)?);
                 }
                 Value::Object(written)

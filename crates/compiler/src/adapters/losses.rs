@@ -1,5 +1,7 @@
 //! Gives each loss a counter-example where one can be found.
 
+use std::collections::BTreeMap;
+
 use quarterdeck_contracts::Loss;
 use quarterdeck_schema::Schema;
 use serde_json::{Map, Value};
@@ -27,7 +29,7 @@ pub(super) fn with_counter_examples<'n>(
     };
     let loss = |(what, at): (&str, Vec<String>)| {
         let counter_example = counter_example(what, &at);
-        Loss { what: what.to_owned(), at, counter_example }
+        Loss { what: what.to_owned(), at, counter_example, renamed: BTreeMap::new() }
     };
     notes.map(loss).collect()
 }

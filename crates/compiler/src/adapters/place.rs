@@ -8,6 +8,12 @@ pub(super) fn step(parent: &str, key: &str) -> String {
     format!("{parent}/{key}")
 }
 
+/// A step of a pointer inside a `$ref` as the key that it names.
+pub(super) fn unescape(step: &str) -> String {
+    let step = percent_decoded(step).unwrap_or_else(|| step.to_owned());
+    step.replace("~1", "/").replace("~0", "~")
+}
+
 /// What a `$ref` names inside `document`, with its pointer. `None` when it leaves the document or names nothing.
 pub(super) fn follow<'a>(document: &'a Value, reference: &str) -> Option<(&'a Value, String)> {
     let fragment = percent_decoded(reference.strip_prefix('#')?)?;

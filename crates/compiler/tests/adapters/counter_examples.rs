@@ -135,6 +135,7 @@ fn places_of_one_loss_stand_together() {
             what: "format".to_owned(),
             at: vec!["/properties/a/format".to_owned(), "/properties/b/format".to_owned()],
             counter_example: Some(json!({ "a": "something else" })),
+            renamed: std::collections::BTreeMap::new(),
         }]
     );
 }
@@ -171,11 +172,15 @@ fn losses_of_real_tools_are_shown_unless_they_let_nothing_through() {
     let mut shown: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for row in &corpus {
         let Ok(adapted) = adapt(Provider::GeminiNative, &definition(&row["parameters"])) else { continue };
+        // Of tools whose names are awkward, only the examples are looked at.
+        let is_renamed = adapted.losses.iter().any(|loss| !loss.renamed.is_empty());
         for loss in adapted.losses {
-            let count = shown.entry(loss.what).or_default();
-            count.1 += 1;
+            let has_example = loss.counter_example.is_some();
+            if !is_renamed {
+                let count = shown.entry(loss.what).or_default();
+                *count = (count.0 + usize::from(has_example), count.1 + 1);
+            }
             if let Some(example) = &loss.counter_example {
-                count.0 += 1;
                 let parameters = &adapted.declaration["parameters"];
                 assert!(Schema::compile(&to_json_schema(parameters)).unwrap().accepts(example), "{example}");
                 assert!(!Schema::compile(&row["parameters"]).unwrap().accepts(example), "{example}");

@@ -13,3 +13,4 @@ mod invariants;
 mod openai_strict;
 mod passed_through;
 mod random_schema;
+mod renaming;

@@ -13,25 +13,50 @@ fn every_provider_gets_a_declaration() {
 
 #[test]
 fn a_provider_that_cannot_take_a_tool_is_left_out_and_the_others_are_not() {
+    let files = patched(
+        json!({ "parameters": { "anyOf": [{ "properties": { "name": {} }, "required": ["name"] }] } }),
+    );
+    check(
+        &files,
+        expect![[r#"
+            warning QD0501 greet/schema.json:26:5 `"anyOf"`
+              anthropic cannot take this tool: Anthropic takes no `anyOf` at the root of the parameters
+              help: change this, or accept that agents on anthropic do not have the tool
+            warning QD0222 greet/schema.json:27:7 `{`
+              this object admits properties that are not declared
+              help: add `"additionalProperties": false`
+            warning QD0223 greet/schema.json:29:11 `"name"`
+              the parameter `name` has no description
+              help: say in one sentence what it is for
+        "#]],
+    );
+    let tool = artifact(&files).tools.remove(0);
+    let providers: Vec<_> = tool.provider_schemas.keys().map(|provider| provider.as_str()).collect();
+    assert_eq!(providers, ["openai", "geminiNative", "geminiJsonSchema", "mcp"]);
+}
+
+#[test]
+fn a_name_that_a_provider_refuses_is_renamed_for_it_and_the_loss_report_says_so() {
     let files = patched(json!({
-        "parameters": { "properties": { "full name": { "type": "string", "description": "d" } } },
+        "parameters": { "properties": { "Content-Type": { "type": "string", "description": "d" } } },
     }));
     check(
         &files,
         expect![[r#"
-            warning QD0501 greet/schema.json:25:7 `"full name"`
-              anthropic cannot take this tool: Anthropic takes no property named "full name": letters, digits, `_`, `.` and `-`, at most 64
-              help: change this, or accept that agents on anthropic do not have the tool
-            warning QD0501 greet/schema.json:25:7 `"full name"`
-              geminiNative cannot take this tool: Gemini takes no property named "full name": letters, digits and underscores, no digit first, at most 64
-              help: change this, or accept that agents on geminiNative do not have the tool
+            fine
         "#]],
     );
     let tool = artifact(&files).tools.remove(0);
+    assert_eq!(tool.provider_schemas.keys().copied().collect::<Vec<_>>(), Provider::ALL);
+    assert_eq!(tool.lossy.keys().copied().collect::<Vec<_>>(), [Provider::GeminiNative]);
+    let loss = &tool.lossy[&Provider::GeminiNative][0];
     assert_eq!(
-        tool.provider_schemas.keys().map(|provider| provider.as_str()).collect::<Vec<_>>(),
-        ["openai", "openaiStrict", "geminiJsonSchema", "mcp"]
+        (loss.what.as_str(), &loss.at[..]),
+        ("property names", &["/properties/Content-Type".to_owned()][..])
     );
+    assert_eq!(loss.renamed["Content-Type"], "Content_Type__1");
+    let declared = &tool.provider_schemas[&Provider::GeminiNative]["parameters"]["properties"];
+    assert!(declared.get("Content_Type__1").is_some(), "{declared}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod setup;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{LiveConnecting, LiveModel, LiveSetup, Provider};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::connection::Connection;
 use super::{PROVIDER, declare};
@@ -19,7 +19,7 @@ use crate::ConfigError;
 use crate::live::{Dialer, LiveEndpoint, LiveEndpointSettings, connect_within};
 
 pub use self::config::{Compression, Detection, GeminiLiveConfig, Thinking};
-pub use self::profile::{Content, Profile, TextDuringCalls};
+pub use self::profile::{Content, Declarations, Profile, TextDuringCalls};
 pub use self::scan::scan;
 pub use self::server_messages::ServerMessages;
 pub use self::setup::setup;
@@ -57,11 +57,21 @@ impl GeminiLive {
 
 impl LiveModel for GeminiLive {
     fn declarations(&self) -> Provider {
-        Provider::GeminiJsonSchema
+        Provider::GeminiNative
+    }
+
+    fn fuller_declarations(&self) -> Option<Provider> {
+        match self.profile.declarations {
+            Declarations::Native => None,
+            Declarations::NativeOrJsonSchema => Some(Provider::GeminiJsonSchema),
+        }
     }
 
     fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
-        declare(name, description, parameters)
+        match self.profile.declarations {
+            Declarations::Native => declare_native(name, description, parameters),
+            Declarations::NativeOrJsonSchema => declare(name, description, parameters),
+        }
     }
 
     fn name(&self) -> &str {
@@ -75,6 +85,28 @@ impl LiveModel for GeminiLive {
         let connecting = Connection::open(self.endpoint.clone(), setup, history, self.profile, is_manual);
         connect_within(self.config.connect, self.endpoint.errors.clone(), connecting)
     }
+}
+
+/// A declaration in Gemini's dialect. The functions that are not in the artifact have parameters of few words: types,
+/// which it writes in capitals, and descriptions.
+fn declare_native(name: &str, description: &str, parameters: &Value) -> Value {
+    fn native(schema: &Value) -> Value {
+        let Some(keywords) = schema.as_object() else { return schema.clone() };
+        let kept = keywords.iter().filter(|(keyword, _)| *keyword != "additionalProperties");
+        let keyword = |(keyword, value): (&String, &Value)| {
+            let value = match (keyword.as_str(), value) {
+                ("type", Value::String(kind)) => kind.to_uppercase().into(),
+                ("properties", Value::Object(named)) => {
+                    Value::Object(named.iter().map(|(name, schema)| (name.clone(), native(schema))).collect())
+                }
+                ("items", schema) => native(schema),
+                _ => value.clone(),
+            };
+            (keyword.clone(), value)
+        };
+        Value::Object(kept.map(keyword).collect())
+    }
+    json!({ "name": name, "description": description, "parameters": native(parameters) })
 }
 
 /// Reports options for which the provider would close the connection.

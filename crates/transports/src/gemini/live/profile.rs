@@ -6,12 +6,22 @@ pub struct Profile {
     pub prefix: &'static str,
     /// The `behavior` that every tool is declared with; without one, the family does not take the field.
     pub behavior: Option<&'static str>,
+    pub declarations: Declarations,
     /// Whether a result may say when it is to be spoken about (`scheduling`).
     pub takes_scheduling: bool,
     pub content: Content,
     pub text_during_calls: TextDuringCalls,
     /// Options that it does not take, as pointers into `setup`: with any value, or with this one only.
     pub rejected_options: &'static [(&'static str, Option<bool>)],
+}
+
+/// Which forms of declarations are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Declarations {
+    /// Gemini's own dialect only.
+    Native,
+    /// That, and JSON Schema for tools of which the dialect would lose something.
+    NativeOrJsonSchema,
 }
 
 /// What `clientContent` may be used for.
@@ -44,6 +54,7 @@ const FAMILIES: [Profile; 4] = [
     Profile {
         prefix: "gemini-3.8",
         behavior: NON_BLOCKING,
+        declarations: Declarations::NativeOrJsonSchema,
         takes_scheduling: true,
         content: Content::AllSession,
         text_during_calls: TextDuringCalls::Send,
@@ -57,6 +68,7 @@ const FAMILIES: [Profile; 4] = [
     Profile {
         prefix: "gemini-3.1",
         behavior: None,
+        declarations: Declarations::NativeOrJsonSchema,
         takes_scheduling: false,
         content: Content::InitialHistory,
         text_during_calls: TextDuringCalls::Hold,
@@ -71,6 +83,7 @@ const FAMILIES: [Profile; 4] = [
 const FAMILY_2_5: Profile = Profile {
     prefix: "gemini-2.5",
     behavior: NON_BLOCKING,
+    declarations: Declarations::NativeOrJsonSchema,
     takes_scheduling: true,
     content: Content::AllSession,
     text_during_calls: TextDuringCalls::Send,
