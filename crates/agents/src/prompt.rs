@@ -90,9 +90,12 @@ impl Prompts {
         }
         text.push_str("\n\n## Now\n\n");
         text.push_str(&situation.today(&now, session.mode()));
-        let guides = tool_part(&mut text, session.snapshot().version(), tools, guide_tokens);
+        // Tools of the other mode are declared, so that a refusal can say why; how they are used is of no use here.
+        let usable = |tool: &&&LoadedTool| tool.metadata().allowed_modes.contains(&session.mode());
+        let tools: Vec<&LoadedTool> = tools.iter().filter(usable).copied().collect();
+        let guides = tool_part(&mut text, session.snapshot().version(), &tools, guide_tokens);
         text.push_str("\n\n## How to work\n\n");
-        text.push_str(&way_of_working(session.mode(), budgets, tools));
+        text.push_str(&way_of_working(session.mode(), budgets, &tools));
         let _ = write!(text, "\n\nIt is {} now.\n", now.strftime("%H:%M"));
         System { text, guides }
     }
@@ -173,7 +176,15 @@ fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> Strin
     if has("kb_get") {
         rules.push("Fetch the best one or two records by their ids before you rely on them.".into());
     }
-    rules.push("Answer from what you found, and cite the ids of the records.".into());
+    // The only place that says how records are cited: each mode has its own rule.
+    rules.push(match mode {
+        Mode::Text => {
+            "Answer from what you found, and cite the ids of the records you used, like [doc:hull].".into()
+        }
+        Mode::Voice => {
+            "Answer from what you found, and name the records by their titles, never by their ids.".into()
+        }
+    });
     rules.push("Look before you act: check what is there, then act, and only once.".into());
     rules.push("Act only when it is confirmed; the page asks the user for every confirmation.".into());
     rules.push("If two attempts found nothing, say that you do not know.".into());

@@ -60,7 +60,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            guide_tokens: 4_000,
+            guide_tokens: 8_000,
             declare: Declare::All,
             reconnect_timeout: Duration::from_secs(20),
             farewell_timeout: Duration::from_secs(5),

@@ -111,7 +111,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             voice.api_key_file                  -                                          default
             voice.api_key                       set                                        env GEMINI_API_KEY
             voice.voice                         Algenib                                    default
-            voice.guide_tokens                  4000                                       default
+            voice.guide_tokens                  8000                                       default
             voice.declare                       all                                        default
             policy.confirmation_seconds         300                                        default
             policy.resumable_seconds            300                                        default
