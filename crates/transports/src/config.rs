@@ -69,3 +69,13 @@ pub enum ConfigError {
     #[error("the HTTP client cannot start")]
     Client(#[source] reqwest::Error),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_has_as_long_to_begin_as_the_reference_says() {
+        assert_eq!(Limits::default().first_byte, Duration::from_secs(60));
+    }
+}

@@ -1,10 +1,12 @@
 //! The setup of a conversation with Gemini Live, beside what the official client sends.
 
 use expect_test::expect;
-use quarterdeck_contracts::LiveSetup;
+use quarterdeck_contracts::{LiveModel, LiveSetup, Provider};
 use quarterdeck_testkit::corpus;
-use quarterdeck_transports::GeminiLiveConfig;
-use quarterdeck_transports::gemini::live::{Compression, Content, Detection, Profile, Thinking, setup};
+use quarterdeck_transports::gemini::live::{
+    Compression, Content, Declarations, Detection, Profile, Thinking, setup,
+};
+use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
 use serde_json::{Map, Value, json};
 
 use crate::live_provider::opening;
@@ -199,4 +201,30 @@ fn a_family_is_known_by_how_its_names_begin_and_an_unknown_one_is_taken_for_the_
     for name in ["gemini-2.5-flash-native-audio-preview-12-2025", "gemini-live-2.5-flash-native-audio"] {
         assert_eq!(Profile::of(name).behavior, Some("NON_BLOCKING"), "{name}");
     }
+}
+
+#[test]
+fn the_form_of_declarations_is_a_field_of_the_profile() {
+    let parameters = json!({
+        "type": "object", "required": ["tool_id"], "additionalProperties": false,
+        "properties": { "tool_id": { "type": "string", "description": "The id." } },
+    });
+    let of = |declarations: Declarations| {
+        let profile = Profile { declarations, ..Profile::of("gemini-3.8-live") };
+        let config = GeminiLiveConfig { profile: Some(profile), ..GeminiLiveConfig::new("key") };
+        let model = GeminiLive::new(config).unwrap();
+        (model.declarations(), model.fuller_declarations(), model.declare("x", "y", &parameters))
+    };
+    let (usual, fuller, declared) = of(Declarations::NativeOrJsonSchema);
+    assert_eq!((usual, fuller), (Provider::GeminiNative, Some(Provider::GeminiJsonSchema)));
+    assert_eq!(declared["parametersJsonSchema"], parameters);
+    let (usual, fuller, declared) = of(Declarations::Native);
+    assert_eq!((usual, fuller), (Provider::GeminiNative, None));
+    assert_eq!(
+        declared,
+        json!({ "name": "x", "description": "y", "parameters": {
+            "type": "OBJECT", "required": ["tool_id"],
+            "properties": { "tool_id": { "type": "STRING", "description": "The id." } },
+        } })
+    );
 }
