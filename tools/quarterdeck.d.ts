@@ -83,6 +83,18 @@ declare module 'quarterdeck' {
         calendar?: string;
       }): Promise<CalendarEvent>;
     };
+    /** With the capability `images`. */
+    readonly images: {
+      /**
+       * Generates one image, which becomes a file of the session when the call succeeds. It is asked for once. Of its errors
+       * only `OUTCOME_UNKNOWN` means that an image may have been made and charged; `REFUSED` is the provider's content policy.
+       */
+      generate(request: { prompt: string; aspect?: Aspect }): Promise<{
+        file: { id: string; mediaType: string; bytes: number; width: number; height: number };
+        /** As provider/model. */
+        provider: string;
+      }>;
+    };
     /** With the capability `store`: small durable values of this tool for this client. */
     readonly store: {
       get(key: string): Promise<unknown>;
@@ -94,6 +106,8 @@ declare module 'quarterdeck' {
     /** With the capability `tools`: another tool, through the same gates. */
     callTool(toolId: string, args: Record<string, unknown>): Promise<Answer>;
   }
+
+  export type Aspect = 'square' | 'landscape' | 'portrait';
 
   export interface CalendarEvent {
     id: string;

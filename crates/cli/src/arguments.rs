@@ -106,7 +106,7 @@ pub(crate) enum Command {
     /// Back up the store to a new file
     #[command(
         after_help = "The copy may be made while a server runs. It holds sessions, calls, confirmations, blocks, rate limits, \
-                      values of tools and the calendar; not the audit trail, the tools, the knowledge base and the \
+                      values of tools, images and the calendar; not the audit trail, the tools, the knowledge base and the \
                       configuration. A running server forgets what has had its retention time; a backup does not. \
                       docs/OPERATIONS.md says how to restore.\n\nExample:\n  quarterdeck backup monday.db"
     )]

@@ -9,6 +9,7 @@ mod auth;
 mod endpoint;
 mod file;
 mod folders;
+mod images;
 mod kinds;
 mod listing;
 mod origin;
@@ -37,6 +38,7 @@ use crate::environment;
 
 pub(crate) use auth::{Algorithm, Auth, TokenKey};
 pub(crate) use folders::{ArtifactRule, Folders, LogFormat, Logs};
+pub(crate) use images::{ImageModel, Images};
 pub(crate) use listing::Listing;
 pub(crate) use problem::Problems;
 pub(crate) use raw::Variables;
@@ -58,6 +60,7 @@ pub(crate) struct Config {
     pub(crate) auth: Auth,
     pub(crate) text: Text,
     pub(crate) voice: Voice,
+    pub(crate) images: Images,
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
     pub(crate) calendar: CalendarConfig,
@@ -98,6 +101,7 @@ impl Config {
         let auth = auth::auth(from, &mut server.settings.required);
         let text = text::text(from);
         let voice = voice::voice(from, server.settings.voice_connections);
+        let images = images::images(from);
         let policy = policy::policy(from);
         let folders = folders::folders(from);
         let (calendar, calendar_details_claim) = folders::calendar(from);
@@ -109,6 +113,7 @@ impl Config {
             auth,
             text,
             voice,
+            images,
             policy,
             folders,
             calendar,

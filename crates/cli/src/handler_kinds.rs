@@ -7,7 +7,10 @@ use quarterdeck_compiler::{Inspectors, NativeInspector};
 use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
 use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
-use quarterdeck_runtime::{Hosts, NativeHost};
+use quarterdeck_runtime::{Hosts, Images as ImagesCapability, NativeHost};
+
+use crate::config::Images;
+use crate::models;
 
 /// What looks at handlers when a folder is built.
 pub(crate) fn inspectors() -> Inspectors {
@@ -30,6 +33,16 @@ pub(crate) fn hosts() -> anyhow::Result<Hosts> {
 /// What answers for capabilities beyond the built-in ones.
 pub(crate) fn capabilities() -> Vec<Arc<dyn CapabilityProvider>> {
     Vec::new()
+}
+
+/// The same, and the built-in ones that exist where they are configured.
+pub(crate) fn configured_capabilities(images: &Images) -> anyhow::Result<Vec<Arc<dyn CapabilityProvider>>> {
+    let mut capabilities = capabilities();
+    if let Some(model) = &images.provider {
+        let provider = models::image_provider(model)?;
+        capabilities.push(Arc::new(ImagesCapability { provider, limits: images.limits }));
+    }
+    Ok(capabilities)
 }
 
 /// Every capability that a tool can declare.

@@ -1,20 +1,22 @@
-//! The chat model and the live model of the configuration.
+//! The chat model, the live model and the image model of the configuration.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_contracts::{ChatModel, LiveConnecting, LiveModel, LiveSetup, Provider};
+use quarterdeck_contracts::{ChatModel, ImageProvider, LiveConnecting, LiveModel, LiveSetup, Provider};
 use quarterdeck_rehearsal::{Rehearsal, Script};
 use quarterdeck_simulator::live::LiveSimulator;
 use quarterdeck_transports::live::{DialFuture, Dialer};
-use quarterdeck_transports::{Anthropic, Gemini, GeminiLive, GeminiLiveConfig, OpenAi, OpenAiRealtime};
+use quarterdeck_transports::{
+    Anthropic, Gemini, GeminiImages, GeminiLive, GeminiLiveConfig, OpenAi, OpenAiImages, OpenAiRealtime,
+};
 use serde_json::Value;
 use url::Url;
 
 use crate::arguments::simulate::Speech;
 use crate::commands::simulate::with_speech;
-use crate::config::{ChatProvider, LiveProvider};
+use crate::config::{ChatProvider, ImageModel, LiveProvider};
 
 /// Buffer between the live client and the built-in simulator.
 const PIPE_BYTES: usize = 64 << 10;
@@ -35,6 +37,13 @@ fn load_script(path: &Path) -> anyhow::Result<Script> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read the script {}", path.display()))?;
     Script::parse(&text).with_context(|| format!("the script {} cannot be used", path.display()))
+}
+
+pub(crate) fn image_provider(model: &ImageModel) -> anyhow::Result<Arc<dyn ImageProvider>> {
+    Ok(match model {
+        ImageModel::OpenAi(config) => Arc::new(OpenAiImages::new(config.clone())?),
+        ImageModel::Gemini(config) => Arc::new(GeminiImages::new(config)?),
+    })
 }
 
 pub(crate) async fn live_model(provider: &LiveProvider) -> anyhow::Result<Arc<dyn LiveModel>> {

@@ -310,7 +310,7 @@ pub(crate) enum ClientsCommand {
     List(ClientsListOptions),
     /// Erase the data of a client; a block and the audit trail stay
     #[command(
-        after_help = "Erased are the client's sessions, calls, open confirmations, values and rate limits. A block, the audit \
+        after_help = "Erased are the client's sessions, calls, open confirmations, values, images and rate limits. A block, the audit \
                       trail, appointments in the calendar and earlier backups stay.\n\n\
                       Example:\n  quarterdeck clients erase web-4711\n  quarterdeck clients erase web-4711 --yes"
     )]

@@ -18,7 +18,7 @@ pub(crate) fn run(options: &BackupOptions) -> anyhow::Result<ExitStatus> {
         store.close().await
     })??;
     info(&format!(
-        "{} holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar\n\
+        "{} holds sessions, calls, confirmations, blocks, rate limits, values of tools, images and the calendar\n\
          it does not hold the audit trail ({}), the tools, the knowledge base or the configuration",
         options.file.display(),
         data::audit_file(data).display(),

@@ -72,7 +72,7 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Problems);
     }
     info(&format!(
-        "{client} was erased: {sessions}, with calls, confirmations, values and rate limits ({rows})\n\
+        "{client} was erased: {sessions}, with calls, confirmations, values, images and rate limits ({rows})\n\
          a block, the audit trail, appointments in the calendar and earlier backups stay"
     ));
     Ok(ExitStatus::Success)

@@ -196,7 +196,7 @@ fn orchestrator(
         calendar: Some(Arc::new(wire::calendars(&config.calendar)?)),
         calendar_details_claim: config.calendar_details_claim.clone(),
         knowledge,
-        capabilities: handler_kinds::capabilities(),
+        capabilities: handler_kinds::configured_capabilities(&config.images)?,
         config_keys: config.config_keys.clone(),
         topics: config.topics.clone(),
         ..RuntimeParts::new(store)

@@ -34,7 +34,7 @@ pub(super) const OPENAI_KEYS: [&str; 1] = ["OPENAI_API_KEY"];
 /// Names the address of a server that speaks OpenAI's chat protocol.
 pub(super) const OPENAI_URL: &str = "OPENAI_BASE_URL";
 
-/// What an agent's keys mean with the defaults of its provider. `table` is `text` or `voice`.
+/// What an agent's keys mean with the defaults of its provider. `table` is `text`, `voice` or `images`.
 pub(super) fn endpoint(
     from: &mut Reader,
     table: &str,

@@ -80,6 +80,8 @@ fn limits(from: &mut Reader, settings: &mut Settings) {
             "Answers that one client may be receiving at once";
         "streams": whole(1, 1_000_000) => settings.streams,
             "Answers that may be streamed at once, for all clients together";
+        "file_link_seconds": seconds(60, 30 * 24 * 3_600) => settings.file_link_lifetime,
+            "How long a link to an image of a conversation is valid; a conversation that is loaded again has new ones";
         "calls": whole(1, 100_000) => settings.voice_connections,
             "Voice calls that may be open at once, for all clients together";
         "connections_per_address": whole(1, 1_000_000) => settings.connections_per_address,

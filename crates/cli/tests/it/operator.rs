@@ -174,7 +174,7 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
         exit 0
         --- stdout
         --- stderr
-        fridtjof was erased: 2 sessions, with calls, confirmations, values and rate limits (5 rows)
+        fridtjof was erased: 2 sessions, with calls, confirmations, values, images and rate limits (5 rows)
         a block, the audit trail, appointments in the calendar and earlier backups stay
     "#]],
     );
@@ -226,7 +226,7 @@ fn a_session_that_its_clients_list_has_lost_is_erased_too() {
             exit 0
             --- stdout
             --- stderr
-            hjalmar was erased: 1 session, with calls, confirmations, values and rate limits (2 rows)
+            hjalmar was erased: 1 session, with calls, confirmations, values, images and rate limits (2 rows)
             a block, the audit trail, appointments in the calendar and earlier backups stay
         "#]],
     );
@@ -312,7 +312,7 @@ fn a_backup_is_a_store_and_never_overwrites() {
             exit 0
             --- stdout
             --- stderr
-            copy.db holds sessions, calls, confirmations, blocks, rate limits, values of tools and the calendar
+            copy.db holds sessions, calls, confirmations, blocks, rate limits, values of tools, images and the calendar
             it does not hold the audit trail (.quarterdeck/audit.jsonl), the tools, the knowledge base or the configuration
         "#]],
     );

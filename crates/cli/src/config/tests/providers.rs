@@ -84,3 +84,36 @@ fn another_server_of_a_protocol_needs_no_key_and_speaks_as_such_servers_do() {
     let voice = config("voice.base_url = 'ws://127.0.0.1:9090'", &[]).voice.provider;
     assert!(matches!(voice, LiveProvider::Gemini(endpoint) if endpoint.base_url == "ws://127.0.0.1:9090"));
 }
+
+#[test]
+fn images_need_a_provider_that_is_named_and_its_key() {
+    // A key for the chat model does not switch on what costs money with every call.
+    assert!(config("text.model = 'm'", &[("OPENAI_API_KEY", "k")]).images.provider.is_none());
+    let images =
+        config("images.provider = 'openai'", &[("OPENAI_API_KEY", "k"), ("QUARTERDECK_TEXT__MODEL", "m")]);
+    let Some(ImageModel::OpenAi(openai)) = images.images.provider else { panic!("not openai") };
+    assert_eq!((&*openai.base_url, &*openai.model), ("https://api.openai.com/v1", "gpt-image-2"));
+    let file = "[images]\nprovider = 'gemini'\nbase_url = 'http://127.0.0.1:9'\nmax_bytes = 1000000";
+    let images = config(file, &[]).images;
+    let Some(ImageModel::Gemini(gemini)) = images.provider else { panic!("not gemini") };
+    assert_eq!((&*gemini.base_url, &*gemini.model), ("http://127.0.0.1:9", "gemini-nano-banana-2.1"));
+    assert_eq!((images.limits.max_bytes, gemini.limits.response), (1_000_000, 3_048_576));
+    refused(
+        "images.provider = 'gemini'",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: gemini needs a key
+              help: set GEMINI_API_KEY or GOOGLE_API_KEY, or name a file that holds it in `images.api_key_file`
+        "#]],
+    );
+    refused(
+        "images.model = 'gpt-image-2'",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: `images.model` needs `images.provider`
+              help: set `images.provider` to "openai" or "gemini", or leave the key out
+        "#]],
+    );
+}

@@ -182,7 +182,7 @@ const SECRET_VARIABLES: [&str; 5] = [
 ];
 
 /// Keys where an operator might put a secret by mistake.
-const SECRET_KEYS: [&str; 10] = [
+const SECRET_KEYS: [&str; 12] = [
     "server.admin_token",
     "server.admin_token_file",
     "server.cookie_secret",
@@ -193,4 +193,6 @@ const SECRET_KEYS: [&str; 10] = [
     "text.api_key",
     "text.api_key_file",
     "voice.api_key",
+    "images.api_key",
+    "images.api_key_file",
 ];
