@@ -8,7 +8,7 @@ use quarterdeck_agents::text::{
     format_confirmation,
 };
 use quarterdeck_agents::turn::text_message;
-use quarterdeck_contracts::{ChatMessage, ErrorType};
+use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ConfirmationToken, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
 
@@ -428,4 +428,20 @@ async fn a_confirmation_code_of_a_blocked_client_is_refused() {
     let refused = world.agent.complete(&ann, Address::Chat("v1"), transcript).await.unwrap_err();
     assert!(refused.block().is_some(), "{refused}");
     assert_eq!(world.runs("pay"), 0);
+}
+
+#[test]
+fn a_code_comes_with_the_reason_for_asking_where_there_is_one() {
+    let mut request = ConfirmationRequest {
+        token: Some(ConfirmationToken::new("qdc_1")),
+        expires: 1,
+        tool: "draw".into(),
+        args: json!({ "what": "a fox" }),
+        preview: "Draw a fox".into(),
+        reason: None,
+    };
+    assert!(format_confirmation(&request).contains("> ```text\n> Draw a fox\n>\n> {\n"));
+    request.reason = Some("It touches on “```”.".into());
+    let text = format_confirmation(&request);
+    assert!(text.contains("> ````text\n> Draw a fox\n>\n> It touches on “```”.\n>\n> {\n"), "{text}");
 }

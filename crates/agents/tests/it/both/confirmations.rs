@@ -10,6 +10,7 @@ in_writing_and_in_speech!(cases);
 
 fn cases() -> Vec<Case> {
     let pay = || Step::Turn(both(vec![vec![call("pay", "{\"what\":\"rent\"}")]]));
+    let draw = |what: &str| Step::Turn(both(vec![vec![call("draw", &format!("{{\"what\":\"{what}\"}}"))]]));
     let yes = |is_noted| Step::Confirm { approves: true, is_noted };
     vec![
         Case {
@@ -34,6 +35,34 @@ fn cases() -> Vec<Case> {
                     user: CONFIRMATION_INVALID
                     ran: pay 1
                 "#]],
+            },
+        },
+        Case {
+            name: "asked for in the first turn, and not in the second",
+            steps: vec![draw("a fox"), draw("a wolf"), yes(true)],
+            expected: Each {
+                written: expect![[r#"
+                model hears: Turn 1.
+                draw -> {"ok":true,"data":{"did":"a fox"},"meta":{}}
+                user reads: Well.
+                model hears: Turn 2.
+                confirmation requested: draw (what: a wolf)
+                draw -> {"ok":true,"data":{"did":"a wolf"},"meta":{}}
+                user reads: Well.
+                ran: draw 2
+            "#]],
+                spoken: expect![[r#"
+                model hears: Turn 1.
+                draw -> {"output":{"did":"a fox"}}
+                user reads: Well.
+                model hears: Turn 2.
+                draw -> {"error":{"type":"CONFIRMATION_REQUIRED","message":"The user must approve draw first.","retryable":false,"suggestion":"Tell the user that their approval is pending, and go on; you will be told the outcome.","partialSideEffects":false,"confirmation_request":{"expires":1768295100000,"tool":"draw","args":{"what":"a wolf"},"preview":"draw (what: a wolf)","reason":"You did not ask for this just now."}}}
+                confirmation requested: draw (what: a wolf)
+                user reads: Well.
+                model hears: [Note: draw (function-call-2) was approved by the user and was done: {"did":"a wolf"}.]
+                user reads: Noted.
+                ran: draw 2
+            "#]],
             },
         },
         Case {

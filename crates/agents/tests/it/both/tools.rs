@@ -26,6 +26,13 @@ pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
         ("book", json!({ "allowedModes": modes })),
         ("slow_book", json!({ "allowedModes": modes })),
         ("pay", json!({ "allowedModes": modes, "requiresConfirmation": true })),
+        (
+            "draw",
+            json!({
+                "allowedModes": modes, "requiresConfirmation": "policy",
+                "confirmWhen": { "notRequestedThisTurn": true }, "requestedBy": { "en": ["turn 1"] },
+            }),
+        ),
         ("fail", json!({ "allowedModes": modes })),
         ("write_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
         ("speak_only", json!({ "allowedModes": ["voice"], "sideEffects": "none" })),

@@ -144,12 +144,21 @@ pub(super) struct TestCall {
 impl TestCall {
     /// A call whose provider is being connected.
     pub(super) fn new() -> Self {
+        Self::begin(None)
+    }
+
+    /// The same with a request that the chat has handed over.
+    pub(super) fn with_pending_request(request: &str) -> Self {
+        Self::begin(Some(request.to_owned()))
+    }
+
+    fn begin(pending_request: Option<String>) -> Self {
         let start = CallStart {
             settings: Settings::default(),
             model: "test/1".into(),
             journal: Journal::default(),
             is_resumed: false,
-            pending_request: None,
+            pending_request,
             stop_deadline: None,
         };
         let now = Instant::now();

@@ -7,7 +7,7 @@ mod properties;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use quarterdeck_contracts::{LiveErrorKind, LiveEvent};
+use quarterdeck_contracts::{LiveErrorKind, LiveEvent, TranscriptPiece, TranscriptStage};
 
 use crate::voice::link::ClientMessage;
 use harness::{Step, TestCall, calls, error, heard, said};
@@ -311,4 +311,32 @@ fn a_connection_with_outdated_context_is_rejected_while_the_older_one_stands() {
             reject
         "#]],
     );
+}
+
+#[test]
+fn the_words_of_a_turn_are_the_users_own_and_stand_in_the_transcript() {
+    let piece = |text: &'static str, stage| {
+        Step::Provider(LiveEvent::InputTranscript(TranscriptPiece { text: text.into(), stage }))
+    };
+    let mut call = TestCall::ready();
+    call.play(piece("Draw a box", TranscriptStage::Interim));
+    call.play(piece("Draw", TranscriptStage::Segment));
+    call.play(piece(" a fox.", TranscriptStage::Final));
+    call.play(text("In red."));
+    // What the model says, writes or calls is not theirs.
+    call.play(Step::Provider(said("Draw a wolf.")));
+    call.play(Step::SessionNote("Draw a bear.".into()));
+    call.play(Step::Provider(calls(&["a"])));
+    call.play(Step::Complete(0));
+    assert_eq!(call.state.session.user_words, "Draw a fox.\n\nIn red.\n");
+
+    call.play(Step::Provider(TURN_COMPLETE));
+    call.play(piece("Thanks", TranscriptStage::Segment));
+    assert_eq!(call.state.session.user_words, "Thanks", "a turn has words of its own");
+}
+
+#[test]
+fn what_a_tool_has_handed_over_to_a_call_is_not_the_users_word() {
+    let call = TestCall::with_pending_request("Draw a fox.");
+    assert_eq!(call.state.session.user_words, "");
 }
