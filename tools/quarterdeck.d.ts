@@ -58,6 +58,13 @@ declare module 'quarterdeck' {
     readonly audit: { log(event: string, data?: unknown): void };
     /** A note to the client while a slow tool runs. */
     progress(text: string): void;
+    /**
+     * A partial result, shown in place of the one before it until the answer is there. False when it was dropped: it
+     * has more than 64 KiB, or there were too many, or more than 20 in a second.
+     */
+    emit(chunk: unknown): boolean;
+    /** Aborts when the user stops the call, the session ends, or the deadline is near. Pass it to `fetch`. */
+    readonly signal: AbortSignal;
 
     /** With the capability `kb`. */
     readonly kb: {

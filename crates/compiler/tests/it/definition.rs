@@ -387,22 +387,63 @@ fn the_times_of_a_background_tool_must_belong_to_its_execution() {
         fine
     "#]],
     );
-    check(&patched(json!({ "backgroundAfterMs": 500, "taskTimeoutMs": 60_000 })), expect![""]);
+    check(
+        &patched(json!({ "backgroundAfterMs": 500, "taskTimeoutMs": 60_000 })),
+        expect![[r#"
+        warning QD0129 greet/schema.json:27:24 `500`
+          `backgroundAfterMs` has no effect with "execution": "inline"
+          help: set "execution" to "auto", or remove the field
+        warning QD0129 greet/schema.json:28:20 `60000`
+          `taskTimeoutMs` has no effect with "execution": "inline"
+          help: set "execution" to "background" or "auto", or write "timeoutMs"
+    "#]],
+    );
     check(
         &patched(json!({ "execution": "background", "backgroundAfterMs": 500, "timeoutMs": 9_000 })),
-        expect![""],
+        expect![[r#"
+            warning QD0129 greet/schema.json:28:24 `500`
+              `backgroundAfterMs` has no effect with "execution": "background"
+              help: set "execution" to "auto", or remove the field
+            warning QD0129 greet/schema.json:29:16 `9000`
+              `timeoutMs` has no effect with "execution": "background"
+              help: write "taskTimeoutMs" instead
+        "#]],
     );
     check(
         &patched(json!({ "execution": "auto", "backgroundAfterMs": 5_000, "taskTimeoutMs": 5_000 })),
-        expect![""],
+        expect![[r#"
+            error QD0130 greet/schema.json:28:24 `5000`
+              a call would be stopped before it becomes a task
+              help: make "backgroundAfterMs" shorter than "taskTimeoutMs"
+        "#]],
     );
     check(
         &patched(json!({ "execution": "later", "backgroundAfterMs": 1, "taskTimeoutMs": 1.5 })),
-        expect![""],
+        expect![[r#"
+            error QD0103 greet/schema.json:27:16 `"later"`
+              execution must be one of "inline", "background", "auto" (got "later")
+              help: see `execution` in `tools/README.md`
+            error QD0103 greet/schema.json:28:24 `1`
+              backgroundAfterMs must be ≥ 100 (got 1)
+              help: see `backgroundAfterMs` in `tools/README.md`
+            warning QD0129 greet/schema.json:28:24 `1`
+              `backgroundAfterMs` has no effect with "execution": "later"
+              help: set "execution" to "auto", or remove the field
+            error QD0103 greet/schema.json:29:20 `1.5`
+              taskTimeoutMs must be an integer (got 1.5)
+              help: see `taskTimeoutMs` in `tools/README.md`
+        "#]],
     );
 }
 
 #[test]
 fn session_control_does_not_go_on_in_the_background() {
-    check(&patched(json!({ "execution": "auto", "control": true })), expect![""]);
+    check(
+        &patched(json!({ "execution": "auto", "control": true })),
+        expect![[r#"
+        error QD0128 greet/schema.json:27:16 `"auto"`
+          session control cannot go on in the background
+          help: remove "execution", or "control"
+    "#]],
+    );
 }
