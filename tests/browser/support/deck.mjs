@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
 
-/** A server with the sample tools and knowledge base, on a free port, with data of its own. */
-export async function startDeck(settings = {}) {
+/** A server with the sample tools or others and the sample knowledge base, on a free port, with data of its own. */
+export async function startDeck(settings = {}, { tools = join(repository, 'tools') } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'quarterdeck-browser-'));
-  let { child, address } = await serve(data, '127.0.0.1:0', settings);
+  let { child, address } = await serve(data, tools, '127.0.0.1:0', settings);
   // Browsers give the microphone to localhost, which is the same machine.
   const url = `http://localhost:${address.split(':')[1]}`;
   return {
@@ -21,7 +21,7 @@ export async function startDeck(settings = {}) {
     kill: () => end(child, 'SIGKILL'),
     /** Starts it again, at the same address and with the same data. */
     async start() {
-      ({ child } = await serve(data, address, settings));
+      ({ child } = await serve(data, tools, address, settings));
     },
     /** Stops it as an operator would. */
     stop: () => end(child, 'SIGTERM'),
@@ -32,8 +32,8 @@ export async function startDeck(settings = {}) {
   };
 }
 
-async function serve(data, listen, settings) {
-  const folders = ['--data', data, '--tools', join(repository, 'tools'), '--kb', join(repository, 'kb')];
+async function serve(data, tools, listen, settings) {
+  const folders = ['--data', data, '--tools', tools, '--kb', join(repository, 'kb')];
   const child = spawn(program, ['serve', '--listen', listen, ...folders], {
     // Away from the repository, so that no local configuration counts.
     cwd: data,

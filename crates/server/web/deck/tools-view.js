@@ -5,6 +5,7 @@ import { fill, h } from '../shared/dom.js';
 import { get } from './api.js';
 import { QuarantinesView } from './quarantines-view.js';
 import { Series } from './series.js';
+import { TasksView } from './tasks-view.js';
 import { View } from './view.js';
 import { formatCount, formatMs, formatShare, shortId } from './format.js';
 
@@ -16,6 +17,7 @@ class ToolsView extends View {
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
   #quarantines = new QuarantinesView();
+  #tasks = new TasksView();
   #heading = h('h2', { 'data-testid': 'chart-heading' });
   #charts = [new Chart(), new Chart(), new Chart()];
   #range = h(
@@ -43,6 +45,7 @@ class ToolsView extends View {
         h('div', { class: 'charts', 'data-testid': 'charts' }, ...charts),
       ),
       h('section', {}, h('h2', {}, 'Tools'), this.#table),
+      this.#tasks,
     );
   }
 
@@ -62,6 +65,7 @@ class ToolsView extends View {
       get('overview'),
       get('series', { range: series.range, after: series.after }),
       this.#quarantines.refresh(),
+      this.#tasks.refresh(),
     ]);
     series.add(columns);
     this.#overview = overview;
