@@ -13,8 +13,8 @@ use quarterdeck_contracts::{
 use quarterdeck_knowledge::{KnowledgeBase, PathDefaults, read_jsonl};
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, Orchestrator, Policy, Reply,
-    RuntimeParts, Session, Snapshot, SystemClock, Topics,
+    Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, DeliveryReason, Orchestrator,
+    Policy, Reply, RuntimeParts, Session, Snapshot, SystemClock, Topics,
 };
 use quarterdeck_store::MemoryStore;
 use serde_json::Value;
@@ -32,6 +32,8 @@ pub(crate) struct LocalSession {
     session: Session,
     connection: Connection,
     recorder: Arc<GateRecorder>,
+    /// What background tasks came to.
+    ended_tasks: Vec<Arc<ToolResponse>>,
     /// Whether messages, questions and logs of handlers are printed.
     is_verbose: bool,
 }
@@ -110,7 +112,7 @@ impl LocalSession {
         let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;
         session.begin_turn(None);
         let connection = session.connect_with(ConfirmationMode::AnswerFirst);
-        Ok(Self { session, connection, recorder, is_verbose })
+        Ok(Self { session, connection, recorder, ended_tasks: Vec::new(), is_verbose })
     }
 
     pub(crate) fn begin_turn(&mut self) {
@@ -136,31 +138,58 @@ impl LocalSession {
             }
             _ => asked,
         };
-        self.read_events();
         let response = answered.map(take_response).unwrap_or_else(|| unreachable!("one call has one reply"));
+        let response = self.wait_for_task(response).await;
+        self.read_events();
         CallResult { response, gates }
     }
 
-    /// Prints the events, and returns the request for confirmation among them.
-    fn read_events(&self) -> Option<ConfirmationRequest> {
-        let mut asked = None;
-        while let Some(event) = self.connection.try_next_event() {
-            match event {
-                ClientEvent::Message(message) => {
-                    self.info(&format!("message: {}", visible(&message.to_string())))
-                }
-                ClientEvent::Confirmation { request, .. } => {
-                    let arguments = shown_arguments(&request.args);
-                    let reason =
-                        request.reason.as_deref().map(|reason| format!("\n{reason}")).unwrap_or_default();
-                    self.info(&format!("confirmation needed: {}{reason}\n{arguments}", request.preview));
-                    asked = Some(request);
-                }
-                ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
-                ClientEvent::Progress { .. } | ClientEvent::Partial { .. } | ClientEvent::End(_) => {}
+    /// What a call came to that goes on in the background: the process would take its task with it.
+    async fn wait_for_task(&mut self, response: Arc<ToolResponse>) -> Arc<ToolResponse> {
+        if response.meta.background_task_id.is_none() {
+            return response;
+        }
+        let id = &response.meta.background_task_id;
+        self.read_events();
+        loop {
+            if let Some(ended) = self.ended_tasks.iter().find(|ended| ended.meta.background_task_id == *id) {
+                return ended.clone();
+            }
+            match self.connection.next_event().await {
+                Some(event) => drop(self.take_event(event)),
+                None => return response,
             }
         }
+    }
+
+    /// Prints the events, and returns the request for confirmation among them.
+    fn read_events(&mut self) -> Option<ConfirmationRequest> {
+        let mut asked = None;
+        while let Some(event) = self.connection.try_next_event() {
+            asked = self.take_event(event).or(asked);
+        }
         asked
+    }
+
+    fn take_event(&mut self, event: ClientEvent) -> Option<ConfirmationRequest> {
+        match event {
+            ClientEvent::Message(message) => {
+                self.info(&format!("message: {}", visible(&message.to_string())));
+            }
+            ClientEvent::Confirmation { request, .. } => {
+                let arguments = shown_arguments(&request.args);
+                let reason =
+                    request.reason.as_deref().map(|reason| format!("\n{reason}")).unwrap_or_default();
+                self.info(&format!("confirmation needed: {}{reason}\n{arguments}", request.preview));
+                return Some(request);
+            }
+            ClientEvent::Answer { reason: DeliveryReason::TaskEnded, answer } => {
+                self.ended_tasks.push(take_response(answer));
+            }
+            ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
+            ClientEvent::Progress { .. } | ClientEvent::Partial { .. } | ClientEvent::End(_) => {}
+        }
+        None
     }
 
     fn info(&self, text: &str) {
