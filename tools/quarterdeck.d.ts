@@ -79,6 +79,10 @@ declare module 'quarterdeck' {
       }>;
       /** What takes up time, recurring events expanded; no calendars named means all of them. */
       getEvents(range: { timeMin: string; timeMax: string; calendars?: string[] }): Promise<CalendarEvent[]>;
+      /** The configured calendars, and what each can do. */
+      getCalendars(options?: Record<string, never>): Promise<CalendarInfo[]>;
+      /** One event by its id; NOT_FOUND for one that this client may not see. */
+      getEvent(event: { id: string; calendar?: string }): Promise<CalendarEvent>;
       createEvent(event: {
         summary: string;
         start: string;
@@ -88,7 +92,25 @@ declare module 'quarterdeck' {
         /** Whether to add a link to a video call, where one is configured. */
         conference?: boolean;
         calendar?: string;
-      }): Promise<CalendarEvent>;
+        /** Whether time that is taken in this calendar is a CONFLICT, judged at the last moment. */
+        onlyIfFree?: boolean;
+      }): Promise<ChangedCalendarEvent>;
+      /** Moves an event that this client may change; CONFLICT if it is not the `version` that is named. */
+      moveEvent(change: {
+        id: string;
+        calendar?: string;
+        version?: string;
+        start: string;
+        end: string;
+        onlyIfFree?: boolean;
+      }): Promise<ChangedCalendarEvent>;
+      /** Cancels an event that this client may change; of a series, the one occurrence. */
+      cancelEvent(event: {
+        id: string;
+        calendar?: string;
+        version?: string;
+        notify?: boolean;
+      }): Promise<ChangedCalendarEvent>;
     };
     /** With the capability `images`. */
     readonly images: {
@@ -125,13 +147,39 @@ declare module 'quarterdeck' {
     /** E-mail addresses. */
     attendees: string[];
     calendar: string;
+    description?: string;
     /** Where its video call is, if it has one. */
     conference?: string;
+    /** Changes whenever the event does. */
+    version?: string;
+    /** How often it has been changed. */
+    sequence?: number;
+    /** Whether this client may move or cancel it. */
+    changeable?: true;
     /**
      * Not a booking of this client: the time is taken, and nothing else may be known. `id` and `summary` are then empty,
      * and so is `attendees`.
      */
     private?: true;
+  }
+
+  /** An event after a change, and who was told of it. */
+  export interface ChangedCalendarEvent extends CalendarEvent {
+    invitations: {
+      notified: { address: string; how: string; status: 'sent' | 'queued' | 'failed' }[];
+      /** The event as a file to pass on, where no invitation was sent. */
+      ics?: string;
+    };
+  }
+
+  export interface CalendarInfo {
+    name: string;
+    /** What keeps it: `local`, `caldav`. */
+    backend: string;
+    /** Whether a booking can get a link to a video call. */
+    hasConferences: boolean;
+    /** How attendees are told of changes, if they are. */
+    notifiesBy: string | null;
   }
 
   export interface KbQuery {

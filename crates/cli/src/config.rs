@@ -6,6 +6,7 @@
 //! files, and are never printed.
 
 mod auth;
+mod calendars;
 mod endpoint;
 mod file;
 mod folders;
@@ -30,13 +31,13 @@ mod voice;
 
 use std::collections::BTreeSet;
 
-use quarterdeck_calendar::CalendarConfig;
-use quarterdeck_runtime::{Policy, RequiredClaim, Topics};
+use quarterdeck_runtime::{Policy, Topics};
 
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
 
 pub(crate) use auth::{Algorithm, Auth, TokenKey};
+pub(crate) use calendars::{CalendarBackend, CalendarSettings};
 pub(crate) use folders::{ArtifactRule, Folders, LogFormat, Logs};
 pub(crate) use images::{ImageModel, Images};
 pub(crate) use listing::Listing;
@@ -63,9 +64,7 @@ pub(crate) struct Config {
     pub(crate) images: Images,
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
-    pub(crate) calendar: CalendarConfig,
-    /// The claim with which a client sees the details of all events.
-    pub(crate) calendar_details_claim: Option<RequiredClaim>,
+    pub(crate) calendar: CalendarSettings,
     pub(crate) logs: Logs,
     /// Lists of topics about which tools ask the user.
     pub(crate) topics: Topics,
@@ -79,7 +78,7 @@ pub(crate) struct LocalConfig {
     /// Where a running server is reached.
     pub(crate) server: Server,
     pub(crate) folders: Folders,
-    pub(crate) calendar: CalendarConfig,
+    pub(crate) calendar: CalendarSettings,
     pub(crate) topics: Topics,
 }
 
@@ -104,7 +103,7 @@ impl Config {
         let images = images::images(from);
         let policy = policy::policy(from);
         let folders = folders::folders(from);
-        let (calendar, calendar_details_claim) = folders::calendar(from);
+        let calendar = calendars::calendar(from);
         let logs = folders::logs(from);
         let topics = topics::topics(from);
         let config_keys = folders::config_keys(from);
@@ -117,7 +116,6 @@ impl Config {
             policy,
             folders,
             calendar,
-            calendar_details_claim,
             logs,
             topics,
             config_keys,

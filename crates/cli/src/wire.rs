@@ -8,14 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use quarterdeck_calendar::{CalendarConfig, Calendars, LocalCalendar};
+use quarterdeck_calendar::{Calendars, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Options, Tree, compile};
-use quarterdeck_contracts::Store;
+use quarterdeck_contracts::{Calendar, Store};
+use quarterdeck_remote_calendar::CalDavCalendar;
 use quarterdeck_runtime::Registry;
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_store::SqliteStore;
 
-use crate::config::LocalConfig;
+use crate::config::{CalendarBackend, CalendarSettings, LocalConfig};
 use crate::{data, environment, handler_kinds, report, store_loss};
 
 pub(crate) use embedding::embedder;
@@ -77,10 +78,17 @@ pub(crate) async fn open_audit_log(data: &Path, store: Arc<dyn Store>) -> anyhow
 
 /// The calendars in our own store.
 pub(crate) fn calendar(config: &LocalConfig) -> anyhow::Result<LocalCalendar> {
-    Ok(LocalCalendar::from_config(config.calendar.clone())?)
+    Ok(LocalCalendar::from_config(config.calendar.calendars.clone())?)
 }
 
 /// Every configured calendar, each with its backend.
-pub(crate) fn calendars(config: &CalendarConfig) -> anyhow::Result<Calendars> {
-    Ok(Calendars::local(config.clone())?)
+pub(crate) fn calendars(settings: &CalendarSettings) -> anyhow::Result<Calendars> {
+    let mut builder = Calendars::builder(settings.calendars.clone())?;
+    for (name, backend) in &settings.backends {
+        let backend: Arc<dyn Calendar> = match backend {
+            CalendarBackend::CalDav(config) => Arc::new(CalDavCalendar::new(config.clone())?),
+        };
+        builder = builder.calendar(name, backend);
+    }
+    Ok(builder.build())
 }

@@ -35,11 +35,12 @@ pub(crate) fn run(command: &CalendarCommand) -> anyhow::Result<ExitStatus> {
 
 async fn import(options: &CalendarImportOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let known = &config.calendar.calendars;
+    let known = &config.calendar.calendars.calendars;
     let calendar = named_or_first(&options.calendar, &config);
     if !known.contains(calendar) {
         bail!("there is no calendar {calendar:?}; there are {}", known.join(", "));
     }
+    require_local(calendar, &config)?;
     let text = read(&options.file)?;
     let found =
         from_ics(&text, calendar).with_context(|| format!("cannot import {}", options.file.display()))?;
@@ -76,7 +77,15 @@ async fn import(options: &CalendarImportOptions) -> anyhow::Result<ExitStatus> {
 /// Bookings without a calendar go to the first one, and so do imports.
 fn named_or_first<'a>(named: &'a Option<String>, config: &'a LocalConfig) -> &'a String {
     // A configuration without a calendar is refused when it is read.
-    named.as_ref().unwrap_or_else(|| &config.calendar.calendars[0])
+    named.as_ref().unwrap_or_else(|| &config.calendar.calendars.calendars[0])
+}
+
+/// Files go into and come out of our own store.
+fn require_local(calendar: &str, config: &LocalConfig) -> anyhow::Result<()> {
+    if config.calendar.backends.contains_key(calendar) {
+        bail!("the calendar {calendar} is kept on another server; use that server's own import and export");
+    }
+    Ok(())
 }
 
 /// A file is refused for its size before it is in memory.
@@ -96,6 +105,7 @@ async fn export(options: &CalendarExportOptions) -> anyhow::Result<ExitStatus> {
     let store = wire::find_store(options.data.or(&config))?;
     let mut out = Output::to(options.out.as_deref())?;
     let calendar = named_or_first(&options.calendar, &config);
+    require_local(calendar, &config)?;
     let rows = wire::calendar(&config)?.rows(calendar, &Overlay::new(store)).await?;
     out.write_all(to_ics(&rows).as_bytes())?;
     out.finish()?;
@@ -118,7 +128,7 @@ async fn list(options: &CalendarListOptions) -> anyhow::Result<ExitStatus> {
         time_max: to.to_string(),
         calendars: options.calendar.iter().cloned().collect(),
     };
-    let events = wire::calendar(&config)?.events(query, Arc::new(Overlay::new(store))).await?;
+    let events = wire::calendars(&config.calendar)?.events(query, Arc::new(Overlay::new(store))).await?;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "events": events })))?,
         Format::Human if events.is_empty() => info(&format!("no events between {from:.0} and {to:.0}")),

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, bail};
+use quarterdeck_calendar::Calendars;
 use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::parse_json;
 use quarterdeck_contracts::{ConfirmationAnswer, Mode};
@@ -41,7 +42,11 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
         let mut session = LocalSession::for_terminal(
             mode,
             &snapshot,
-            LocalSources { kb, calendar: wire::calendars(&config.calendar)?, topics: config.topics.clone() },
+            LocalSources {
+                kb,
+                calendar: Calendars::local(config.calendar.calendars.clone())?,
+                topics: config.topics.clone(),
+            },
         )
         .await?;
         options.said.iter().for_each(|words| session.add_user_words(words));

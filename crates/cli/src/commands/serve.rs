@@ -97,7 +97,7 @@ async fn run_server(
         feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemClock.now(), fields });
     }
     let knowledge = knowledge(&config.folders)?;
-    calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars);
+    calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars.calendars);
     let searched = knowledge.clone().map(|base| Arc::new(base) as _);
     let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
     registry.observe_hosts(&orchestrator.host_observer());
@@ -194,7 +194,8 @@ fn orchestrator(
         policy: config.policy.clone(),
         audit: feed,
         calendar: Some(Arc::new(wire::calendars(&config.calendar)?)),
-        calendar_details_claim: config.calendar_details_claim.clone(),
+        calendar_details_claim: config.calendar.details_claim.clone(),
+        calendar_manage_claim: config.calendar.manage_claim.clone(),
         knowledge,
         capabilities: handler_kinds::configured_capabilities(&config.images)?,
         config_keys: config.config_keys.clone(),

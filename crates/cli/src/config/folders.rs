@@ -1,13 +1,11 @@
-//! The folders, the calendars, the log, and the keys that tools may require.
+//! The folders, the log, and the keys that tools may require.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar};
-use quarterdeck_runtime::RequiredClaim;
 use tracing::level_filters::LevelFilter;
 
-use super::kinds::{boolean, choice, choices, claim, folder, line, list, sha256};
+use super::kinds::{boolean, choice, choices, folder, line, list, sha256};
 use super::reader::{Reader, settings};
 
 /// Where things are.
@@ -97,34 +95,6 @@ fn prompts(from: &mut Reader) -> Option<PathBuf> {
         from.add_serve_problem("prompts.folder", message, Some(help.into()));
     }
     None
-}
-
-/// Reads `[calendar]`: the calendars, and the claim with which a client sees the details of all events.
-pub(super) fn calendar(from: &mut Reader) -> (CalendarConfig, Option<RequiredClaim>) {
-    let mut config = CalendarConfig::default();
-    from.table("calendar", "The calendars.");
-    settings! { from;
-        "time_zone": line() => config.time_zone,
-            "The zone in which whole days and times without a zone are meant, such as Europe/Oslo";
-        "calendars": list(line()) => config.calendars,
-            "Their names; a booking goes to the first unless it says otherwise";
-    }
-    let about = "Where video calls are held; {id} becomes the event's own part";
-    config.conference_url = from.optional("conference_url", line(), about);
-    let about =
-        "The claim with which a client sees titles and attendees of all events, not only of its own bookings";
-    let details_claim = from.optional("details_claim", claim(), about);
-    from.table("calendar.owner", "Whose time is booked.");
-    config.owner.name = from.optional("name", line(), "Their name").unwrap_or_default();
-    config.owner.email = from.optional("email", line(), "Their address").unwrap_or_default();
-    if let Err(error) = LocalCalendar::from_config(config.clone()) {
-        let key = match error {
-            ConfigError::TimeZone(_) => "calendar.time_zone",
-            ConfigError::NoCalendar | ConfigError::Name(_) => "calendar.calendars",
-        };
-        from.add_problem(key, format!("`{key}`: {error}"), None);
-    }
-    (config, details_claim)
 }
 
 pub(super) fn logs(from: &mut Reader) -> Logs {

@@ -51,6 +51,8 @@ const PREFIX: &str = "QUARTERDECK_";
 pub(crate) const CONFIG_FILE: &str = "QUARTERDECK_CONFIG";
 /// Begins the name of a variable that holds a key for `/v1`.
 pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
+/// Begins the name of a variable that holds the password of a calendar.
+pub(crate) const CALENDAR_SECRET: &str = "QUARTERDECK_CALENDAR_SECRET_";
 /// Variables that set no key, because they hold secrets or name the file.
 pub(crate) const SPECIAL_VARIABLES: [&str; 3] =
     ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
@@ -102,7 +104,10 @@ impl Variables {
     }
 
     fn of_keys(&self) -> impl Iterator<Item = (&str, &str)> {
-        let is_api_key = |name: &str| name.strip_prefix(API_KEY).is_some_and(|name| !name.is_empty());
+        let is_api_key = |name: &str| {
+            let of = |prefix| name.strip_prefix(prefix).is_some_and(|name: &str| !name.is_empty());
+            of(API_KEY) || of(CALENDAR_SECRET)
+        };
         let is_key = move |name: &str| {
             name.starts_with(PREFIX) && !SPECIAL_VARIABLES.contains(&name) && !is_api_key(name)
         };

@@ -1,7 +1,7 @@
 //! Reads keys one by one, and keeps of each what it takes, its value and its origin. The list of all keys, the
 //! reference page and the search for unknown keys follow from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::Value as Json;
@@ -140,6 +140,14 @@ impl Reader {
             }
         }
         named
+    }
+
+    /// The tables of the file below one, whose names the operator chooses.
+    pub(crate) fn tables_below(&self, table: &str) -> Vec<String> {
+        let prefix = format!("{table}.");
+        let below = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix)?.split_once('.'));
+        let names: BTreeSet<&str> = below.map(|(name, _)| name).collect();
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// Where the value of a key that was read came from.

@@ -90,7 +90,7 @@ fn every_flag_sets_its_key() {
 fn the_defaults_are_those_of_the_parts() {
     let config = config("", &[]);
     assert_eq!(config.policy, Policy::default());
-    assert_eq!(config.calendar, CalendarConfig::default());
+    assert_eq!(config.calendar.calendars, quarterdeck_calendar::CalendarConfig::default());
     assert_eq!(config.text.settings, quarterdeck_agents::text::Settings::default());
     assert_eq!(config.voice.settings, quarterdeck_agents::voice::Settings::default());
     assert!(config.auth.tokens.is_none());
