@@ -10,5 +10,6 @@ mod handler_kinds;
 mod images;
 mod loading;
 mod orchestrator;
+mod precheck;
 mod probe_tool;
 mod versions;
