@@ -263,7 +263,7 @@ impl StreamEncoder for UiMessageEncoder {
 
 impl UiMessageEncoder {
     pub(crate) fn new(links: FileLinks) -> Self {
-        Self { links, open: None, blocks: 0, in_step: false, has_ended: false, broken: HashSet::new() }
+        Self { links, open: None, blocks: 0, in_step: false, has_ended: false, broken: HashSet::new(), running: HashSet::new() }
     }
 
     /// The files that a result shows: the SDK's own part, and one that says whose they are and what they show.
