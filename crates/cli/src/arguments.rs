@@ -8,6 +8,7 @@ pub(crate) mod simulate;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use quarterdeck_host_js::PrivateHost;
 
 use knowledge::{KbCommand, KbFolder};
 use operator::{
@@ -66,7 +67,7 @@ pub(crate) enum Command {
     Diff(DiffOptions),
     /// Run one call and print the envelope
     #[command(
-        after_help = "Example:\n  quarterdeck call validate_email '{ \"email\": \"nansen@fram.no\" }'\n  echo '{ \"email\": \"x\" }' | quarterdeck call validate_email - --mode voice"
+        after_help = "Example:\n  quarterdeck call validate_email '{ \"email\": \"nansen@fram.no\" }'\n  echo '{ \"email\": \"x\" }' | quarterdeck call validate_email - --mode voice\n  quarterdeck call kb_search '{ \"query\": \"ice\", \"namespace\": \"personal\" }' --client ann --claims '{ \"role\": \"staff\" }'"
     )]
     Call(CallOptions),
     /// Run the example calls of the guides and the tools' case files
@@ -252,6 +253,31 @@ pub(crate) struct CallOptions {
     /// Show the verdict of each gate
     #[arg(long)]
     pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+    #[command(flatten)]
+    pub(crate) private_hosts: PrivateHostOptions,
+    /// Answer the handler's `fetch` from this file, a list as in `given.fetch` of a case file; nothing is sent
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fetch: Option<PathBuf>,
+}
+
+/// Who calls.
+#[derive(Debug, Args)]
+pub(crate) struct ClientOptions {
+    /// Call as a client of this id who has signed in
+    #[arg(long, value_name = "ID")]
+    pub(crate) client: Option<String>,
+    /// Call as a client who has signed in, with these claims, a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub(crate) claims: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PrivateHostOptions {
+    /// Let handlers reach this private host too, if their `network` names it; such as localhost:8080. Can be repeated
+    #[arg(long = "private-host", value_name = "HOST:PORT")]
+    pub(crate) hosts: Vec<PrivateHost>,
 }
 
 #[derive(Debug, Args)]
@@ -260,6 +286,8 @@ pub(crate) struct TestOptions {
     pub(crate) tool: Option<String>,
     #[command(flatten)]
     pub(crate) tools: ToolsFolder,
+    #[command(flatten)]
+    pub(crate) private_hosts: PrivateHostOptions,
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,

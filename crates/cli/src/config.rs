@@ -10,6 +10,7 @@ mod calendars;
 mod endpoint;
 mod file;
 mod folders;
+mod grants;
 mod images;
 mod kinds;
 mod listing;
@@ -35,6 +36,7 @@ use quarterdeck_runtime::{Policy, Topics};
 
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
+use crate::handler_access::Grants;
 
 pub(crate) use auth::{Algorithm, Auth, TokenKey};
 pub(crate) use calendars::{CalendarBackend, CalendarSettings};
@@ -64,6 +66,8 @@ pub(crate) struct Config {
     pub(crate) images: Images,
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
+    /// What tools are granted.
+    pub(crate) grants: Grants,
     pub(crate) calendar: CalendarSettings,
     pub(crate) logs: Logs,
     /// Lists of topics about which tools ask the user.
@@ -78,6 +82,8 @@ pub(crate) struct LocalConfig {
     /// Where a running server is reached.
     pub(crate) server: Server,
     pub(crate) folders: Folders,
+    /// What tools are granted; secrets that this environment does not have are missing.
+    pub(crate) grants: Grants,
     pub(crate) calendar: CalendarSettings,
     pub(crate) topics: Topics,
 }
@@ -103,6 +109,7 @@ impl Config {
         let images = images::images(from);
         let policy = policy::policy(from);
         let folders = folders::folders(from);
+        let grants = grants::grants(from);
         let calendar = calendars::calendar(from);
         let logs = folders::logs(from);
         let topics = topics::topics(from);
@@ -115,6 +122,7 @@ impl Config {
             images,
             policy,
             folders,
+            grants,
             calendar,
             logs,
             topics,
@@ -160,10 +168,10 @@ fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result
 }
 
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
-    let (Config { server, folders, calendar, topics, .. }, reader) =
+    let (Config { server, folders, grants, calendar, topics, .. }, reader) =
         read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(LocalConfig { server, folders, calendar, topics }),
+        true => Ok(LocalConfig { server, folders, grants, calendar, topics }),
         false => Err(Problems::new(reader.problems)),
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use quarterdeck_compiler::{Inspectors, NativeInspector};
 use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
-use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
+use quarterdeck_host_js::{FetchConfig, HostConfig, JS_KIND, JsHost, JsInspector};
 use quarterdeck_runtime::{Hosts, Images as ImagesCapability, NativeHost};
 
 use crate::config::Images;
 use crate::models;
+
+use crate::handler_access::HandlerAccess;
 
 /// What looks at handlers when a folder is built.
 pub(crate) fn inspectors() -> Inspectors {
@@ -22,9 +24,11 @@ pub(crate) fn inspectors() -> Inspectors {
         .with(NATIVE_KIND, Arc::new(NativeInspector::new(compiled)))
 }
 
-/// What runs handlers.
-pub(crate) fn hosts() -> anyhow::Result<Hosts> {
-    let config = HostConfig { capabilities: capability_specs(), ..HostConfig::default() };
+/// What runs handlers, with what they may reach.
+pub(crate) fn hosts(access: &HandlerAccess) -> anyhow::Result<Hosts> {
+    let HandlerAccess { grants, stand_in } = access.clone();
+    let fetch = FetchConfig { grants, stand_in, ..FetchConfig::default() };
+    let config = HostConfig { fetch, capabilities: capability_specs(), ..HostConfig::default() };
     Ok(Hosts::default()
         .with(JS_KIND, Arc::new(JsHost::new(config)?))
         .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers()))))

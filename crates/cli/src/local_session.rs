@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use quarterdeck_calendar::{CalendarConfig, Calendars, parse_given_events};
 use quarterdeck_contracts::{
-    Case, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table, ToolResponse,
-    shown_arguments, visible,
+    Case, CaseClient, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table,
+    ToolResponse, shown_arguments, visible,
 };
 use quarterdeck_knowledge::{KnowledgeBase, PathDefaults, read_jsonl};
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
+use quarterdeck_runtime::gates::ClientFacts;
 use quarterdeck_runtime::{
     Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, DeliveryReason, Orchestrator,
     Policy, Reply, RuntimeParts, Session, Snapshot, SystemClock, Topics,
@@ -21,6 +22,7 @@ use serde_json::Value;
 
 use crate::config::default_topics;
 use crate::handler_kinds;
+use crate::recorded_fetches::{RecordedFetches, Recording};
 use crate::terminal::info;
 
 /// The time of guides' examples, so that a date in one of them does not go out of date.
@@ -28,12 +30,19 @@ const EXAMPLE_TIME: &str = "2026-01-01T00:00:00Z";
 
 const CLIENT: &str = "terminal";
 
+/// What the sessions of one command share.
+pub(crate) struct LocalWorld {
+    pub(crate) snapshot: Arc<Snapshot>,
+    pub(crate) recorded: Arc<RecordedFetches>,
+}
+
 pub(crate) struct LocalSession {
     session: Session,
     connection: Connection,
     recorder: Arc<GateRecorder>,
     /// What background tasks came to.
     ended_tasks: Vec<Arc<ToolResponse>>,
+    recorded: Arc<RecordedFetches>,
     /// Whether messages, questions and logs of handlers are printed.
     is_verbose: bool,
 }
@@ -45,7 +54,7 @@ pub(crate) struct CallResult {
 }
 
 impl LocalSession {
-    pub(crate) async fn for_case(case: &Case, snapshot: &Arc<Snapshot>) -> Result<Self, String> {
+    pub(crate) async fn for_case(case: &Case, world: &LocalWorld) -> Result<Self, String> {
         let clock: Arc<dyn Clock> = match &case.now {
             None => Arc::new(SystemClock),
             Some(text) => {
@@ -56,42 +65,55 @@ impl LocalSession {
         };
         let store = Arc::new(MemoryStore::new());
         let mut kb = Vec::new();
+        let client = client(case.given.as_ref().and_then(|given| given.client.as_ref()))?;
         if let Some(given) = &case.given {
-            let commit = parse_given_events(&given.calendar, CLIENT)?
+            let commit = parse_given_events(&given.calendar, &client.id)?
                 .into_iter()
                 .fold(Commit::default(), |commit, (key, row)| commit.put(Table::Calendar, key, row));
             store.commit(commit).await.map_err(|error| error.to_string())?;
             kb = parse_records(&given.kb)?;
         }
-        let mode = case.mode.unwrap_or(Mode::Text);
-        Self::new(mode, clock, store, LocalSources::for_case(kb)?, snapshot, false)
-            .await
-            .map_err(|error| error.to_string())
+        let setup = SessionSetup {
+            mode: case.mode.unwrap_or(Mode::Text),
+            client,
+            clock,
+            store,
+            sources: LocalSources::for_case(kb)?,
+            is_verbose: false,
+        };
+        let session = Self::new(setup, world).await.map_err(|error| error.to_string())?;
+        match &case.given {
+            Some(given) if !given.fetch.is_empty() => session.record_fetches(Recording::new(&given.fetch)?),
+            _ => {}
+        }
+        Ok(session)
     }
 
-    pub(crate) async fn for_examples(mode: Mode, snapshot: &Arc<Snapshot>) -> anyhow::Result<Self> {
-        let clock = Arc::new(StoppedClock(EXAMPLE_TIME.parse::<Timestamp>()?.into()));
-        let sources = LocalSources::for_case(Vec::new()).map_err(|error| anyhow::anyhow!(error))?;
-        Self::new(mode, clock, Arc::new(MemoryStore::new()), sources, snapshot, false).await
+    pub(crate) async fn for_examples(mode: Mode, world: &LocalWorld) -> anyhow::Result<Self> {
+        let setup = SessionSetup {
+            mode,
+            client: Client::anonymous(CLIENT),
+            clock: Arc::new(StoppedClock(EXAMPLE_TIME.parse::<Timestamp>()?.into())),
+            store: Arc::new(MemoryStore::new()),
+            sources: LocalSources::for_case(Vec::new()).map_err(|error| anyhow::anyhow!(error))?,
+            is_verbose: false,
+        };
+        Self::new(setup, world).await
     }
 
     /// Prints what a handler logs and sends.
     pub(crate) async fn for_terminal(
         mode: Mode,
-        snapshot: &Arc<Snapshot>,
+        client: Client,
+        world: &LocalWorld,
         sources: LocalSources,
     ) -> anyhow::Result<Self> {
-        Self::new(mode, Arc::new(SystemClock), Arc::new(MemoryStore::new()), sources, snapshot, true).await
+        let (clock, store) = (Arc::new(SystemClock), Arc::new(MemoryStore::new()));
+        Self::new(SessionSetup { mode, client, clock, store, sources, is_verbose: true }, world).await
     }
 
-    async fn new(
-        mode: Mode,
-        clock: Arc<dyn Clock>,
-        store: Arc<dyn Store>,
-        sources: LocalSources,
-        snapshot: &Arc<Snapshot>,
-        is_verbose: bool,
-    ) -> anyhow::Result<Self> {
+    async fn new(setup: SessionSetup, world: &LocalWorld) -> anyhow::Result<Self> {
+        let SessionSetup { mode, client, clock, store, sources, is_verbose } = setup;
         let recorder = Arc::new(GateRecorder::default());
         let mut policy = Policy::default();
         if !is_verbose {
@@ -109,10 +131,22 @@ impl LocalSession {
             log_sink: is_verbose.then(|| Arc::new(|text: &str| info(text)) as _),
             ..RuntimeParts::new(store)
         });
-        let session = orchestrator.open(Client::anonymous(CLIENT), mode, snapshot.clone()).await?;
+        let session = orchestrator.open(client, mode, world.snapshot.clone()).await?;
         session.begin_turn(None);
         let connection = session.connect_with(ConfirmationMode::AnswerFirst);
-        Ok(Self { session, connection, recorder, ended_tasks: Vec::new(), is_verbose })
+        Ok(Self {
+            session,
+            connection,
+            recorder,
+            ended_tasks: Vec::new(),
+            recorded: world.recorded.clone(),
+            is_verbose,
+        })
+    }
+
+    /// Answers the requests of handlers from now on; nothing is sent.
+    pub(crate) fn record_fetches(&self, recording: Recording) {
+        self.recorded.set(self.session.id(), recording);
     }
 
     pub(crate) fn begin_turn(&mut self) {
@@ -197,6 +231,33 @@ impl LocalSession {
             info(text);
         }
     }
+}
+
+impl Drop for LocalSession {
+    fn drop(&mut self) {
+        self.recorded.remove(self.session.id());
+    }
+}
+
+struct SessionSetup {
+    mode: Mode,
+    client: Client,
+    clock: Arc<dyn Clock>,
+    store: Arc<dyn Store>,
+    sources: LocalSources,
+    is_verbose: bool,
+}
+
+/// The client of a session: one who has signed in, if it is given.
+pub(crate) fn client(given: Option<&CaseClient>) -> Result<Client, String> {
+    const MAX_ID_CHARS: usize = 128;
+    let Some(CaseClient { id, claims }) = given else { return Ok(Client::anonymous(CLIENT)) };
+    let id = id.clone().unwrap_or_else(|| CLIENT.into());
+    if id.is_empty() || id.chars().count() > MAX_ID_CHARS || id.contains(char::is_control) {
+        return Err(format!("a client's id has 1 to {MAX_ID_CHARS} characters on one line"));
+    }
+    let facts = ClientFacts { authenticated: true, claims: claims.clone() };
+    Ok(Client { id, facts: Arc::new(facts) })
 }
 
 /// Parses the records of a case like a file of JSON lines.

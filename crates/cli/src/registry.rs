@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::commands::diff::load_artifact;
 use crate::config::{ArtifactRule, Folders};
+use crate::handler_access::HandlerAccess;
 use crate::terminal::{info, warn};
 use crate::{data, handler_kinds, previous_registry, report, wire};
 
@@ -46,18 +47,18 @@ impl Replacement {
 
 /// The registry of a tools folder: as it lies there where it is locked, and otherwise compiled anew when a file has
 /// changed. `None` when the tools have problems, which have been reported.
-pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<OpenedRegistry>> {
+pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<Option<OpenedRegistry>> {
     let Folders { tools, data, artifact: rule, .. } = folders;
     let artifact = tools.join("tool_registry.json");
     // What was served before, and what lay in the folder, which compiling may write over.
     let mut before = vec![previous_registry::load(data)];
     let registry = match rule {
-        ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref())?,
-        ArtifactRule::Compiled => match open_fresh(&artifact, tools, data)? {
+        ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref(), access)?,
+        ArtifactRule::Compiled => match open_fresh(&artifact, tools, data, access)? {
             Some(registry) => registry,
             None => {
                 before.push(load_artifact(&artifact).ok());
-                match compile(&artifact, tools, data)? {
+                match compile(&artifact, tools, data, access)? {
                     Some(registry) => registry,
                     None => return Ok(None),
                 }
@@ -74,7 +75,12 @@ pub(crate) fn open(folders: &Folders) -> anyhow::Result<Option<OpenedRegistry>> 
 
 /// The artifact of the folder, if it has the digest. That is compared before any handler is prepared, and nothing is
 /// read a second time.
-fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::Result<Registry> {
+fn open_locked(
+    artifact: &Path,
+    tools: &Path,
+    digest: Option<&str>,
+    access: &HandlerAccess,
+) -> anyhow::Result<Registry> {
     let help = "help: `quarterdeck build` makes it and prints its digest; bring the artifact together with the handlers \
                 that it was built from, or start without `--locked` to have the folder compiled";
     if !artifact.is_file() {
@@ -89,17 +95,22 @@ fn open_locked(artifact: &Path, tools: &Path, digest: Option<&str>) -> anyhow::R
             artifact.display()
         );
     }
-    Registry::from_artifact(found, tools, handler_kinds::hosts()?)
+    Registry::from_artifact(found, tools, handler_kinds::hosts(access)?)
         .map_err(|error| anyhow!("{} cannot be served as it is:\n{error}\n{help}", artifact.display()))
 }
 
 /// The artifact as it is, when nothing has changed since it was built.
-fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
+fn open_fresh(
+    artifact: &Path,
+    tools: &Path,
+    folder: &Path,
+    access: &HandlerAccess,
+) -> anyhow::Result<Option<Registry>> {
     let current = fingerprint(tools)?;
     if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == current) {
         return Ok(None);
     }
-    match Registry::load(artifact, tools, handler_kinds::hosts()?) {
+    match Registry::load(artifact, tools, handler_kinds::hosts(access)?) {
         Ok(registry) => Ok(Some(registry)),
         Err(error) => {
             warn(&format!("{} is not served: {error}", artifact.display()));
@@ -108,14 +119,19 @@ fn open_fresh(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Op
     }
 }
 
-fn compile(artifact: &Path, tools: &Path, folder: &Path) -> anyhow::Result<Option<Registry>> {
+fn compile(
+    artifact: &Path,
+    tools: &Path,
+    folder: &Path,
+    access: &HandlerAccess,
+) -> anyhow::Result<Option<Registry>> {
     info(&format!("compiling the tools in {}", tools.display()));
     let compilation = wire::compile_folder(tools, false)?;
     let Some(compiled) = compilation.artifact else {
         report::problems(&compilation, tools);
         return Ok(None);
     };
-    let registry = Registry::from_artifact(compiled.clone(), tools, handler_kinds::hosts()?)?;
+    let registry = Registry::from_artifact(compiled.clone(), tools, handler_kinds::hosts(access)?)?;
     // Both only save time at the next start; a folder that cannot be written to is served all the same.
     match write_artifact(&compiled, artifact) {
         Ok(()) => drop(data::write(&stamp(folder), fingerprint(tools)?.as_bytes())),

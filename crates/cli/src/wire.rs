@@ -17,6 +17,7 @@ use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_store::SqliteStore;
 
 use crate::config::{CalendarBackend, CalendarSettings, LocalConfig};
+use crate::handler_access::LocalAccess;
 use crate::{data, environment, handler_kinds, report, store_loss};
 
 pub(crate) use embedding::embedder;
@@ -37,13 +38,14 @@ pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<C
 }
 
 /// Compiles a tools folder and loads it. Problems are printed, and then there is no registry.
-pub(crate) fn load_folder(tools: &Path) -> anyhow::Result<Option<Registry>> {
+pub(crate) fn load_folder(tools: &Path, access: &LocalAccess) -> anyhow::Result<Option<Registry>> {
     let compilation = compile_folder(tools, false)?;
     let Some(artifact) = compilation.artifact else {
         report::problems(&compilation, tools);
         return Ok(None);
     };
-    let registry = Registry::from_artifact(artifact, tools, handler_kinds::hosts()?)?;
+    let hosts = handler_kinds::hosts(&access.to_tools(&artifact))?;
+    let registry = Registry::from_artifact(artifact, tools, hosts)?;
     registry.lock();
     Ok(Some(registry))
 }

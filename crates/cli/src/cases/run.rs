@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
 use quarterdeck_compiler::example_calls;
 use quarterdeck_contracts::{
     Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Mode, Outcome, parse_json,
 };
-use quarterdeck_runtime::{Call, LoadedTool, Snapshot};
+use quarterdeck_runtime::{Call, LoadedTool};
 use serde_json::{Value, json};
 
 use super::matching::difference;
-use crate::local_session::LocalSession;
+use crate::local_session::{LocalSession, LocalWorld};
 
 /// What came of one case.
 #[derive(Debug)]
@@ -24,22 +23,22 @@ pub(crate) struct Report {
 }
 
 /// Runs every case file and every example of one tool.
-pub(crate) async fn run_tool(snapshot: &Arc<Snapshot>, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
+pub(crate) async fn run_tool(world: &LocalWorld, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
     let id = tool.metadata().tool_id.as_str();
     let folder = tool.compiled().handler.path.split('/').next().unwrap_or(id);
     let report = |name: String, difference| Report { tool: id.to_owned(), name, difference };
     let mut reports = Vec::new();
+    let form = GuideForm::of(&tools.join(folder));
     for (index, args) in example_calls(tool.documentation()).into_iter().enumerate() {
-        reports.push(report(
-            format!("example {} of the guide", index + 1),
-            run_example(snapshot, tool, args).await,
-        ));
+        if let Some(difference) = run_example(world, tool, args, form).await {
+            reports.push(report(format!("example {} of the guide", index + 1), difference));
+        }
     }
     for file in case_files(&tools.join(folder)) {
         match read(&file) {
             Ok(cases) => {
                 for case in cases {
-                    let difference = run_case(snapshot, id, &case).await;
+                    let difference = run_case(world, id, &case).await;
                     reports.push(report(case.name, difference));
                 }
             }
@@ -73,26 +72,47 @@ fn read(file: &Path) -> Result<Vec<Case>, String> {
     Ok(parsed.map_err(|error| format!("is not a case file: {error}"))?.into_cases())
 }
 
+/// How a tool is documented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuideForm {
+    Guide,
+    /// `doc.md`, whose blocks need not be calls: the compiler only warns of those that the tool refuses.
+    Older,
+}
+
+impl GuideForm {
+    fn of(folder: &Path) -> Self {
+        if folder.join("guide.md").is_file() { Self::Guide } else { Self::Older }
+    }
+}
+
 /// An example is a call that the tool takes: it may find nothing, but neither the schema nor the handler refuses it.
-async fn run_example(snapshot: &Arc<Snapshot>, tool: &LoadedTool, args: Value) -> Option<String> {
+/// `None` for a block of the older form that turns out not to be a call.
+async fn run_example(
+    world: &LocalWorld,
+    tool: &LoadedTool,
+    args: Value,
+    form: GuideForm,
+) -> Option<Option<String>> {
     let metadata = tool.metadata();
     let mode = if metadata.allowed_modes.contains(&Mode::Text) { Mode::Text } else { Mode::Voice };
-    let mut session = match LocalSession::for_examples(mode, snapshot).await {
+    let mut session = match LocalSession::for_examples(mode, world).await {
         Ok(session) => session,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(Some(error.to_string())),
     };
     let call = Call::new(metadata.tool_id.as_str(), args);
     let response = session.call(call, Some(ConfirmationAnswer::Approve)).await.response;
     match &response.outcome {
+        Outcome::Failure(error) if error.kind == ErrorType::Validation && form == GuideForm::Older => None,
         Outcome::Failure(error) if matches!(error.kind, ErrorType::Validation | ErrorType::Internal) => {
-            Some(error.to_string())
+            Some(Some(error.to_string()))
         }
-        _ => None,
+        _ => Some(None),
     }
 }
 
-async fn run_case(snapshot: &Arc<Snapshot>, tool: &str, case: &Case) -> Option<String> {
-    let mut session = match LocalSession::for_case(case, snapshot).await {
+async fn run_case(world: &LocalWorld, tool: &str, case: &Case) -> Option<String> {
+    let mut session = match LocalSession::for_case(case, world).await {
         Ok(session) => session,
         Err(fault) => return Some(fault),
     };

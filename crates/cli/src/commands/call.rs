@@ -1,25 +1,34 @@
 //! `quarterdeck call`.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use quarterdeck_calendar::Calendars;
 use quarterdeck_compiler::nearest;
-use quarterdeck_contracts::parse_json;
-use quarterdeck_contracts::{ConfirmationAnswer, Mode};
-use quarterdeck_runtime::Call;
+use quarterdeck_contracts::{CaseClient, ConfirmationAnswer, Mode, parse_json};
 use quarterdeck_runtime::gates::{GateExplanation, Trace};
+use quarterdeck_runtime::{Call, Client};
 use serde_json::{Value, json};
 
-use crate::arguments::{CallOptions, ModeChoice};
+use crate::arguments::{CallOptions, ClientOptions, ModeChoice};
 use crate::config::LocalConfig;
-use crate::local_session::{CallResult, LocalSession, LocalSources};
+use crate::handler_access::{LocalAccess, SecretSource};
+use crate::local_session::{self, CallResult, LocalSession, LocalSources, LocalWorld};
+use crate::recorded_fetches::{RecordedFetches, Recording};
 use crate::terminal::{info, print};
 use crate::{ExitStatus, wire};
 
 pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let Some(registry) = wire::load_folder(options.tools.or(&config))? else {
+    let recorded = Arc::new(RecordedFetches::default());
+    let access = LocalAccess {
+        grants: config.grants.clone(),
+        private_hosts: options.private_hosts.hosts.clone(),
+        secrets: SecretSource::Configured,
+        recorded: recorded.clone(),
+    };
+    let Some(registry) = wire::load_folder(options.tools.or(&config), &access)? else {
         return Ok(ExitStatus::Problems);
     };
     let snapshot = registry.snapshot();
@@ -39,16 +48,17 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
     let CallResult { response, gates } = wire::block_on(async {
         let folder = options.kb.or(&config);
         let kb = folder.is_dir().then(|| wire::knowledge(folder, options.data.or(&config))).transpose()?;
-        let mut session = LocalSession::for_terminal(
-            mode,
-            &snapshot,
-            LocalSources {
-                kb,
-                calendar: Calendars::local(config.calendar.calendars.clone())?,
-                topics: config.topics.clone(),
-            },
-        )
-        .await?;
+        let sources = LocalSources {
+            kb,
+            calendar: Calendars::local(config.calendar.calendars.clone())?,
+            topics: config.topics.clone(),
+        };
+        let world = LocalWorld { snapshot, recorded };
+        let client = client(&options.client)?;
+        let mut session = LocalSession::for_terminal(mode, client, &world, sources).await?;
+        if let Some(file) = &options.fetch {
+            session.record_fetches(Recording::read(file)?);
+        }
         options.said.iter().for_each(|words| session.add_user_words(words));
         anyhow::Ok(session.call(Call::new(&id, args), answer).await)
     })??;
@@ -57,6 +67,19 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
     }
     print(&format!("{:#}\n", json!(*response)))?;
     Ok(if response.is_ok() { ExitStatus::Success } else { ExitStatus::Problems })
+}
+
+/// A client who has signed in, if a flag says so.
+fn client(options: &ClientOptions) -> anyhow::Result<Client> {
+    let no_object = "the claims are not a JSON object, such as '{ \"role\": \"staff\" }'";
+    let claims = match &options.claims {
+        Some(text) => Some(serde_json::from_value(parse_json(text).context(no_object)?).context(no_object)?),
+        None => None,
+    };
+    let signed_in = options.client.is_some() || claims.is_some();
+    let given =
+        signed_in.then(|| CaseClient { id: options.client.clone(), claims: claims.unwrap_or_default() });
+    local_session::client(given.as_ref()).map_err(anyhow::Error::msg)
 }
 
 fn print_gates(gates: &Value) {

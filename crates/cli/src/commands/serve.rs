@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::arguments::serve::ServeOptions;
 use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
+use crate::handler_access::{HandlerAccess, warn_about_grants};
 use crate::permissions::{self, SecretFile};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
@@ -51,9 +52,11 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
     data::create(&config.folders.data)?;
     let _lock = data::lock(&config.folders.data)?;
     permissions::check(&config.folders.data, &secret_files(&config, &listing))?;
-    let Some(opened) = registry::open(&config.folders)? else {
+    let access = HandlerAccess::new(config.grants.clone());
+    let Some(opened) = registry::open(&config.folders, &access)? else {
         return Ok(ExitStatus::Problems);
     };
+    warn_about_grants(&opened.registry.snapshot(), &config.grants);
     let on_loss = if options.new_store { OnStoreLoss::Accept } else { OnStoreLoss::Refuse };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run_server(config, opened, on_loss))?;

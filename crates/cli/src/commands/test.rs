@@ -1,6 +1,7 @@
 //! `quarterdeck test`.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -8,14 +9,25 @@ use serde_json::{Value, json};
 use crate::arguments::{Format, TestOptions};
 use crate::cases::{Report, run_tool};
 use crate::config::LocalConfig;
+use crate::handler_access::{LocalAccess, SecretSource};
+use crate::local_session::LocalWorld;
+use crate::recorded_fetches::RecordedFetches;
 use crate::terminal::{paint, print};
 use crate::{ExitStatus, environment, wire};
 
 pub(crate) fn run(options: &TestOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let tools = options.tools.or(&config);
-    let Some(registry) = wire::load_folder(tools)? else { return Ok(ExitStatus::Problems) };
+    let recorded = Arc::new(RecordedFetches::default());
+    let access = LocalAccess {
+        grants: config.grants.clone(),
+        private_hosts: options.private_hosts.hosts.clone(),
+        secrets: SecretSource::StandIn,
+        recorded: recorded.clone(),
+    };
+    let Some(registry) = wire::load_folder(tools, &access)? else { return Ok(ExitStatus::Problems) };
     let snapshot = registry.snapshot();
+    let world = LocalWorld { snapshot: snapshot.clone(), recorded };
     let only = options.tool.as_ref().map(|tool| tool.replace('-', "_"));
     if let Some(id) = only.as_deref().filter(|id| snapshot.find(id).is_none()) {
         bail!("there is no tool {id}; `quarterdeck list` shows them all");
@@ -24,7 +36,7 @@ pub(crate) fn run(options: &TestOptions) -> anyhow::Result<ExitStatus> {
         let mut reports = Vec::new();
         for tool in snapshot.tools() {
             if only.as_deref().is_none_or(|only| only == tool.metadata().tool_id.as_str()) {
-                reports.extend(run_tool(&snapshot, tool, tools).await);
+                reports.extend(run_tool(&world, tool, tools).await);
             }
         }
         reports

@@ -9,7 +9,7 @@ use quarterdeck_transports::Secret;
 use super::kinds::{auto_or_boolean, boolean, choice, choices, file, line};
 use super::origin::Origin;
 use super::raw::API_KEY;
-use super::reader::{Detail, Reader, Row, settings};
+use super::reader::{Detail, OpenTable, Reader, Row, settings};
 
 /// How clients prove their identity.
 #[derive(Debug, Clone)]
@@ -199,7 +199,12 @@ fn public_key(from: &mut Reader, path: &Path) -> Option<String> {
 
 fn api_keys(from: &mut Reader) -> BTreeMap<String, Secret> {
     let about = "A file that holds a key for /v1; the variable QUARTERDECK_API_KEY_<NAME> wins over it";
-    from.table("auth.api_keys", "Keys for /v1: a name for each, and the file that holds it.");
+    let form = OpenTable {
+        form: "`NAME = \"FILE\"` for each key; or a variable `QUARTERDECK_API_KEY_<NAME>`.",
+        example: "partner = \"secrets/partner\"",
+        is_template: false,
+    };
+    from.open_table("auth.api_keys", "Keys for /v1: a name for each, and the file that holds it.", form);
     let files = from.named_secret_files(about);
     let mut keys = BTreeMap::new();
     let variables: Vec<_> = from

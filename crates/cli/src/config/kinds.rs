@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use quarterdeck_contracts::folded_words;
+use quarterdeck_host_js::PrivateHost;
 use quarterdeck_runtime::RequiredClaim;
 use quarterdeck_server::Network;
 use serde_json::{Value as Json, json};
@@ -215,6 +216,26 @@ pub(crate) fn file() -> Kind<PathBuf> {
 /// An operator may have put the secret itself here, so a refused value is never repeated.
 pub(crate) fn secret_file() -> Kind<PathBuf> {
     path("a file that holds the secret").redact(|_| true, "not a path")
+}
+
+/// The name of a variable. An operator may have put the secret itself here, so a refused value is never repeated.
+pub(crate) fn variable() -> Kind<String> {
+    let takes =
+        "the name of an environment variable that holds the secret, and does not begin with QUARTERDECK_";
+    parsed(takes, |text| {
+        let is_name = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !text.starts_with(|c: char| c.is_ascii_digit())
+            && !text.starts_with("QUARTERDECK_");
+        is_name.then(|| text.into())
+    })
+    .redact(|_| true, "not such a name")
+}
+
+/// A host that an operator opens to a tool.
+pub(crate) fn private_host() -> Kind<PrivateHost> {
+    parsed("a host with a port, such as localhost:8080, vault.internal:8200 or 10.0.0.5:443", |text| {
+        text.parse().ok()
+    })
 }
 
 /// An address and a port to listen on.

@@ -43,7 +43,12 @@ impl RawConfig {
 
 /// The variables that Quarterdeck reads. They hold secrets, so there is no `Debug`.
 #[derive(Clone, Default)]
-pub(crate) struct Variables(BTreeMap<String, String>);
+pub(crate) struct Variables {
+    /// Those that mean something by their own name.
+    ours: BTreeMap<String, String>,
+    /// All others, which mean something only if the configuration names them.
+    others: BTreeMap<String, String>,
+}
 
 const PREFIX: &str = "QUARTERDECK_";
 
@@ -76,12 +81,13 @@ impl Variables {
                     && !SCRIPT_VARIABLES.contains(&name)
                     && !is_service_link(name, value)
         };
-        let set = |(name, value): &(String, String)| ours(name, value) && !value.trim().is_empty();
-        Self(all.into_iter().filter(set).collect())
+        let set = all.into_iter().filter(|(_, value)| !value.trim().is_empty());
+        let (ours, others) = set.partition(|(name, value)| ours(name, value));
+        Self { ours, others }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.ours.get(name).or_else(|| self.others.get(name)).map(String::as_str)
     }
 
     /// The first of some variables that is set, with its value.
@@ -91,7 +97,7 @@ impl Variables {
 
     /// The keys for `/v1`: name of the key, name of the variable, secret.
     pub(crate) fn api_keys(&self) -> impl Iterator<Item = (String, &str, &str)> {
-        self.0.iter().filter_map(|(variable, secret)| {
+        self.ours.iter().filter_map(|(variable, secret)| {
             let name = variable.strip_prefix(API_KEY).filter(|name| !name.is_empty())?;
             Some((name.to_lowercase(), variable.as_str(), secret.as_str()))
         })
@@ -99,7 +105,7 @@ impl Variables {
 
     /// Variables whose value was damaged when it was read.
     pub(crate) fn damaged(&self) -> impl Iterator<Item = &str> {
-        let damaged = self.0.iter().filter(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER));
+        let damaged = self.ours.iter().filter(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER));
         damaged.map(|(name, _)| name.as_str())
     }
 
@@ -111,7 +117,7 @@ impl Variables {
         let is_key = move |name: &str| {
             name.starts_with(PREFIX) && !SPECIAL_VARIABLES.contains(&name) && !is_api_key(name)
         };
-        let all = self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let all = self.ours.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(move |(name, _)| is_key(name))
     }
 }

@@ -35,6 +35,20 @@ pub(crate) struct Section {
     pub(crate) about: &'static str,
     /// Index of its first row.
     pub(crate) from: usize,
+    /// How it is written when the operator chooses its keys.
+    pub(crate) open: Option<OpenTable>,
+}
+
+/// A table whose keys, or whose own name, the operator chooses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OpenTable {
+    /// A sentence for the reference page.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the reference page"))]
+    pub(crate) form: &'static str,
+    /// Lines for the example file.
+    pub(crate) example: &'static str,
+    /// Whether the operator chooses its name; then the example has a table of its own.
+    pub(crate) is_template: bool,
 }
 
 pub(crate) struct Reader {
@@ -46,7 +60,7 @@ pub(crate) struct Reader {
     /// What keeps a server from starting though every value is valid, such as a missing key. Other commands run.
     pub(crate) serve_problems: Vec<Problem>,
     /// Tables whose keys the operator chooses.
-    pub(super) open: Vec<&'static str>,
+    pub(super) open: Vec<String>,
 }
 
 /// Declares the keys of the current table: name, what it takes, the field that it sets, and a description. The
@@ -79,7 +93,12 @@ impl Reader {
 
     /// Begins a table: names that follow are its keys.
     pub(crate) fn table(&mut self, table: &'static str, about: &'static str) {
-        self.sections.push(Section { table, about, from: self.rows.len() });
+        self.sections.push(Section { table, about, from: self.rows.len(), open: None });
+    }
+
+    /// Begins a table whose keys, or whose own name, the operator chooses.
+    pub(crate) fn open_table(&mut self, table: &'static str, about: &'static str, open: OpenTable) {
+        self.sections.push(Section { table, about, from: self.rows.len(), open: Some(open) });
     }
 
     /// Reads a key into `target`, which holds the default. A value that is refused becomes a problem.
@@ -95,9 +114,17 @@ impl Reader {
         self.read(name, &kind, Json::Null, about)
     }
 
+    /// Reads a key by its whole name, for tables that the operator names.
+    pub(crate) fn optional_key<T>(&mut self, key: &str, kind: Kind<T>, about: &str) -> Option<T> {
+        self.read_key(key.to_owned(), &kind, Json::Null, about)
+    }
+
     fn read<T>(&mut self, name: &str, kind: &Kind<T>, default: Json, about: &str) -> Option<T> {
         let table = self.sections.last().map_or("", |section| section.table);
-        let key = format!("{table}.{name}");
+        self.read_key(format!("{table}.{name}"), kind, default, about)
+    }
+
+    fn read_key<T>(&mut self, key: String, kind: &Kind<T>, default: Json, about: &str) -> Option<T> {
         let raw = self.raw.keys.remove(&key);
         let origin = raw.as_ref().map_or(Origin::Default, |raw| raw.origin.clone());
         let read = match raw.map(|raw| (kind.read)(&raw.value)) {
@@ -123,7 +150,7 @@ impl Reader {
     /// Reads what is left of the current table, whose keys the operator chooses.
     pub(crate) fn named<T>(&mut self, about: &str, kind: impl Fn() -> Kind<T>) -> BTreeMap<String, T> {
         let table = self.sections.last().map_or("", |section| section.table);
-        self.open.push(table);
+        self.open.push(table.to_owned());
         let prefix = format!("{table}.");
         let names = self.raw.keys.keys().filter_map(|key| key.strip_prefix(&prefix));
         let names: Vec<String> = names.map(String::from).collect();

@@ -24,7 +24,10 @@ impl Listing {
              # docs/CONFIGURATION.md has all of them; `quarterdeck config` shows what is in effect, and why.\n",
         );
         for (section, rows) in self.by_section() {
-            let _ = write!(text, "\n{}[{}]\n", comment(section.about), section.table);
+            let _ = write!(text, "\n{}", comment(section.about));
+            if !section.open.is_some_and(|open| open.is_template) {
+                let _ = writeln!(text, "[{}]", section.table);
+            }
             for row in rows {
                 if let Detail::Setting { default, takes, .. } = &row.detail {
                     let name = row.key.rsplit('.').next().unwrap_or_default();
@@ -32,8 +35,8 @@ impl Listing {
                     let _ = writeln!(text, "# {name} = {}", to_toml(default));
                 }
             }
-            if section.table == "auth.api_keys" {
-                text.push_str("# partner = \"secrets/partner\"\n");
+            for line in section.open.iter().flat_map(|open| open.example.lines()) {
+                let _ = writeln!(text, "# {line}");
             }
         }
         text

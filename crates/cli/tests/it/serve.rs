@@ -20,7 +20,8 @@ pub(crate) struct Server {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) printed: Vec<String>,
-    rest: BufReader<std::process::ChildStderr>,
+    /// What it prints next, unless that is collected.
+    rest: Option<BufReader<std::process::ChildStderr>>,
 }
 
 fn root() -> PathBuf {
@@ -56,17 +57,28 @@ impl Server {
     /// Waits until it says where it listens.
     pub(crate) fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let rest = BufReader::new(child.stderr.take().unwrap());
-        let mut server = Self { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest };
+        let mut rest = BufReader::new(child.stderr.take().unwrap());
+        let mut server = Self { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest: None };
         loop {
             let mut line = String::new();
-            assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {:?}", server.printed);
+            assert!(rest.read_line(&mut line).unwrap() > 0, "it ended: {:?}", server.printed);
             server.printed.push(line.trim_end().to_owned());
             if let Some((_, address)) = line.trim().split_once(" on http://") {
                 server.address = address.parse().unwrap();
+                server.rest = Some(rest);
                 return server;
             }
         }
+    }
+
+    /// Collects what it prints from now on, so that a long log does not fill the pipe.
+    pub(crate) fn collect_log(&mut self) -> std::thread::JoinHandle<String> {
+        let mut rest = self.rest.take().unwrap();
+        std::thread::spawn(move || {
+            let mut log = String::new();
+            rest.read_to_string(&mut log).unwrap();
+            log
+        })
     }
 
     /// Sends one request and reads the whole answer: status, headers, body without chunk sizes.
@@ -103,7 +115,7 @@ impl Server {
     /// Waits for its end and gives what it said last.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
-        self.rest.read_to_string(&mut rest).unwrap();
+        self.rest.take().unwrap().read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)
     }
 }
@@ -249,14 +261,15 @@ fn where_the_log_is_json_nothing_else_is_on_standard_error() {
     command.arg("--kb").arg(&kb).env("QUARTERDECK_LOGS__FORMAT", "json");
     let mut child = command.spawn().unwrap();
     let rest = BufReader::new(child.stderr.take().unwrap());
-    let mut server = Server { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest };
+    let mut server =
+        Server { child, address: ANYWHERE.parse().unwrap(), printed: Vec::new(), rest: Some(rest) };
     let read = |line: &str| -> Value {
         serde_json::from_str(line).unwrap_or_else(|_| panic!("this is not JSON: {line}"))
     };
     let mut log: Vec<Value> = Vec::new();
     while log.last().is_none_or(|line| line["message"] != "serving") {
         let mut line = String::new();
-        assert!(server.rest.read_line(&mut line).unwrap() > 0, "it ended: {log:#?}");
+        assert!(server.rest.as_mut().unwrap().read_line(&mut line).unwrap() > 0, "it ended: {log:#?}");
         log.push(read(&line));
     }
     let serving = log.last().unwrap();

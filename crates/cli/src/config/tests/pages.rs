@@ -32,10 +32,13 @@ fn example_file_holds_the_defaults() {
     let example = Listing::of_defaults().to_example();
     expect_file![root().join("quarterdeck.example.toml")].assert_eq(&example);
     let is_key = |line: &str| line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '));
+    // Keys of tables that have no defaults.
+    let is_example =
+        |line: &str| ["partner", "private_hosts", "secrets."].iter().any(|key| line.starts_with(key));
     let uncommented: Vec<_> = example
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(key) if is_key(key) && !key.ends_with(" = \"\"") && !key.starts_with("partner") => key,
+            Some(key) if is_key(key) && !key.ends_with(" = \"\"") && !is_example(key) => key,
             _ => line,
         })
         .collect();
@@ -57,8 +60,8 @@ fn reference(listing: &Listing) -> String {
     for (section, rows) in listing.by_section() {
         text += &format!("### `[{}]`\n\n{}\n\n", section.table, section.about);
         let settings: Vec<_> = rows.iter().filter_map(setting).collect();
-        if settings.is_empty() {
-            text += "`NAME = \"FILE\"` for each key; or a variable `QUARTERDECK_API_KEY_<NAME>`.\n\n";
+        if let Some(open) = section.open {
+            text += &format!("{}\n\n", open.form);
             continue;
         }
         text += "| key | default | takes | what it is |\n| --- | --- | --- | --- |\n";
