@@ -21,6 +21,7 @@ mod knowledge;
 mod knowledge_file;
 mod locked;
 mod named_files;
+mod older_tools;
 mod operator;
 mod permissions;
 mod permissive_modes;
