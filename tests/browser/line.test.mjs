@@ -85,6 +85,20 @@ test('audio is played to its end, and then reported as heard', async () => {
   await leave();
 });
 
+test('the end of a block is taken as a number and as a text', async () => {
+  const {
+    calls: [call],
+    by,
+    leave,
+  } = await inCall();
+  const block = { type: 'timeout', farewellMessage: 'Let us take a break.' };
+  call.tell({ ...block, durationSeconds: 125, timeoutUntil: Date.now() + 125_000 });
+  await says(by('block-countdown'), /^(2:0\d|1:5\d)$/);
+  call.tell({ ...block, durationSeconds: 3_725, timeoutUntil: new Date(Date.now() + 3_725_000).toISOString() });
+  await says(by('block-countdown'), /^1:0[12]:\d\d$/);
+  await leave();
+});
+
 test('a word shorter than what is gathered before playing is heard too', async () => {
   const {
     calls: [call],

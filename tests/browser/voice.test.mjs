@@ -179,6 +179,7 @@ test('abuse ends a call with a block', async (test) => {
   await by('block-countdown').waitFor();
   await says(by('block-countdown'), /^\d+:\d\d$/);
   // The agent says its last words first.
+  await by('caption').last().filter({ hasText: 'take a break of five minutes' }).waitFor();
   await by('voice-stop').waitFor({ state: 'hidden' });
   await leave();
 });

@@ -5,10 +5,13 @@ use std::time::Duration;
 use expect_test::expect;
 use proptest::prelude::*;
 use quarterdeck_contracts::LiveEvent;
+use tokio::time::Instant;
 
 use super::harness::{Step, TestCall, calls, heard, said};
 use super::{INTERRUPTED, TURN_COMPLETE, check, text};
 use crate::voice::link::ClientMessage;
+use crate::voice::session::RequestedEnd;
+use crate::voice::state::farewell::{Farewell, resembles};
 use crate::voice::state::{CallEnd, ProviderOutput};
 
 const FAREWELL: &str = "Let us take a break.";
@@ -184,6 +187,37 @@ fn a_client_that_is_gone_is_not_waited_for() {
     call.play(Step::DetachClient);
     call.play(Step::Provider(TURN_COMPLETE));
     assert!(is_blocked_end(&call), "{}", call.log());
+}
+
+#[test]
+fn a_transcript_resembles_the_farewell_although_it_differs_in_detail() {
+    let farewell = "I asked you to stay polite. Let us take a break of five minutes.";
+    for said in [
+        farewell,
+        "I asked you to stay polite let's take a break of 5 minutes",
+        "All right. I have asked you to stay polite. Let us take a break, of five minutes!",
+    ] {
+        assert!(resembles(said, farewell), "{said}");
+    }
+    for said in ["", "Okay.", "One moment, please.", "I am looking that up for you now."] {
+        assert!(!resembles(said, farewell), "{said}");
+    }
+    assert!(resembles("休憩しましょう。さようなら", "五分間休憩しましょう。"));
+    assert!(!resembles("少々お待ちください", "五分間休憩しましょう。"));
+    assert!(resembles("", ""), "there is nothing to hear");
+}
+
+#[test]
+fn without_a_transcript_audio_counts() {
+    let end = RequestedEnd { words: Some("Goodbye.".into()), is_block: true };
+    let mut farewell = Farewell::new(end, "", Duration::ZERO, Instant::now());
+    assert!(!farewell.is_heard());
+    farewell.on_audio();
+    assert!(farewell.is_heard());
+    farewell.add_transcript("One moment.");
+    assert!(!farewell.is_heard());
+    farewell.add_transcript(" Goodbye.");
+    assert!(farewell.is_heard());
 }
 
 fn requests(call: &TestCall) -> usize {
