@@ -419,3 +419,20 @@ pub(crate) fn gates_part<'a>(id: &'a str, gates: &Trace) -> DataPart<'a> {
 fn error_text(failure: &Failure) -> String {
     json!({ "type": failure.kind, "message": failure.message, "retryable": failure.retryable }).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_confirmation_has_its_reason_where_there_is_one() {
+        let mut request: ConfirmationRequest = serde_json::from_value(json!({
+            "token": "qdc_1", "expires": 5, "tool": "draw", "args": {}, "preview": "Draw?", "reason": "It is a lot.",
+        }))
+        .unwrap();
+        let part = |request: &ConfirmationRequest| json!(confirmation_part("c1", "qdc_1", request));
+        assert_eq!(part(&request)["data"]["reason"], "It is a lot.");
+        request.reason = None;
+        assert_eq!(part(&request)["data"].get("reason"), None);
+    }
+}

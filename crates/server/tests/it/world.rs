@@ -13,8 +13,8 @@ use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
 use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
-    CallArguments, ChatEvent, ChatMessage, ChatModel, ChatRequest, ChatStream, Commit, Finish, ModelCall,
-    ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
+    CallArguments, ChatEvent, ChatMessage, ChatModel, ChatRequest, ChatStream, Commit, ErrorType, Finish,
+    ModelCall, ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
     native_source_hash,
 };
 use quarterdeck_runtime::audit::AuditLog;
@@ -209,7 +209,7 @@ impl Clock for ShiftedClock {
 
 const HANDLER: &str = "pub async fn execute() {}\n";
 
-/// One tool that needs approval and returns its arguments.
+/// One tool that needs approval and returns its arguments, or fails if it is told to.
 fn registry() -> Registry {
     let files = tree(
         r#"
@@ -246,13 +246,15 @@ fn registry() -> Registry {
 }
 
 async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
-    // `show ID` is how a tool shows a file of the session.
-    match args["do"].as_str().and_then(|what| what.strip_prefix("show ")) {
-        Some(id) => {
-            let file = json!({ "id": id, "media_type": "image/png", "width": 12, "height": 8, "alt": "A <b>fox</b>" });
+    match args["do"].as_str().unwrap_or_default() {
+        "find nothing" => Err(ToolError::new(ErrorType::NotFound, "There is none.")),
+        "break" => Err(ToolError::new(ErrorType::Permanent, "It broke.")),
+        // `show ID` is how a tool shows a file of the session.
+        show if show.starts_with("show ") => {
+            let file = json!({ "id": show[5..], "media_type": "image/png", "width": 12, "height": 8, "alt": "A <b>fox</b>" });
             Ok(json!({ "files": [file, { "id": "../../etc/passwd", "media_type": "image/png" }, 7] }))
         }
-        None => Ok(json!({ "did": args["do"] })),
+        _ => Ok(json!({ "did": args["do"] })),
     }
 }
 

@@ -175,7 +175,7 @@ fn default_mode() -> Mode {
 pub(super) fn describe() -> Operation {
     let passed = json!({ "gate": "well_formed", "verdict": "passed" });
     let example = json!({
-        "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "arguments": null,
+        "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "reason": null, "arguments": null,
         "messages": [],
     });
     let args = json!({ "email": "nansen@fram.no" });

@@ -92,6 +92,47 @@ async fn the_audit_log_is_searched_from_its_end_page_by_page() {
 }
 
 #[tokio::test]
+async fn damaged_lines_are_counted_where_they_are_passed_over() {
+    let world = World::new().await;
+    client_with_call(&world).await;
+    // The server itself reports the change with a line of its own, sooner or later.
+    let calls = async || get(&world, "audit?event=tool_execution").await;
+    let before = calls().await;
+    assert_eq!((&before["damagedLines"], before["lines"].as_array().unwrap().len()), (&json!(0), 1));
+    let mut file = std::fs::OpenOptions::new().append(true).open(&world.audit_log).unwrap();
+    file.write_all(b"no json\n[1]\n\xff\n").unwrap();
+    let after = calls().await;
+    assert_eq!((&after["damagedLines"], &after["lines"]), (&json!(3), &before["lines"]));
+    // Whatever is searched for: they might have been what is looked for.
+    assert_eq!(get(&world, "audit?session=unknown").await["damagedLines"], 3);
+}
+
+#[tokio::test]
+async fn a_tool_that_finds_nothing_is_well_and_one_that_breaks_is_failing() {
+    let world = World::new().await;
+    let play = async |what: &str, times: usize| {
+        let body = json!({ "tool": "probe", "args": { "do": what }, "approve": true });
+        let mut types = Vec::new();
+        for _ in 0..times {
+            let played = world.post("/api/deck/playground", &body).send().await.json();
+            types.push(played["response"]["error"]["type"].clone());
+        }
+        types.dedup();
+        types
+    };
+    assert_eq!(play("find nothing", 8).await, ["NOT_FOUND"]);
+    let probe = get(&world, "overview").await["tools"][0].clone();
+    assert_ne!(probe["health"], "failing");
+    assert_eq!(probe["lately"], json!({ "calls": 8, "errors": 0 }));
+    assert_eq!(play("break", 2).await, ["PERMANENT"]);
+    let probe = get(&world, "overview").await["tools"][0].clone();
+    assert_eq!(
+        (&probe["health"], &probe["lately"]),
+        (&json!("failing"), &json!({ "calls": 10, "errors": 2 }))
+    );
+}
+
+#[tokio::test]
 async fn verification_detects_a_tampered_audit_log() {
     let world = World::new().await;
     client_with_call(&world).await;

@@ -60,6 +60,9 @@ async fn every_server_message_has_its_json() {
     let request = serde_json::from_value(json!({
         "token": "cnf_1", "expires": 5, "tool": "probe", "args": args, "preview": "Do it?",
     }));
+    let reasoned = serde_json::from_value(json!({
+        "token": "cnf_2", "expires": 5, "tool": "probe", "args": args, "preview": "Do it?", "reason": "It is a lot.",
+    }));
     let (good, bad) =
         (response(Outcome::Success(json!({ "a": 1 }))), response(Outcome::Failure(failed.clone())));
     let pcm16 = |rate: u32| json!({ "encoding": "pcm16", "rate": rate, "channels": 1 });
@@ -107,6 +110,13 @@ async fn every_server_message_has_its_json() {
             json!({
                 "type": "confirmation_request", "callId": "c1", "token": "cnf_1", "tool": "probe", "args": args,
                 "preview": "Do it?", "expires": 5,
+            }),
+        ),
+        (
+            ServerMessage::ConfirmationRequest { id: "c2", request: &reasoned.unwrap() },
+            json!({
+                "type": "confirmation_request", "callId": "c2", "token": "cnf_2", "tool": "probe", "args": args,
+                "preview": "Do it?", "reason": "It is a lot.", "expires": 5,
             }),
         ),
         (
