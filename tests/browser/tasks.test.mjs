@@ -138,6 +138,26 @@ test('a call shows partial results while the user waits for it', async () => {
   }
 });
 
+test('an operator sees a task on the deck and cancels it', async () => {
+  const deck = await start('script.json');
+  try {
+    const { page, by, ask, leave } = await openPage(browser, deck);
+    await ask('Build the report');
+    await has(by('tool-card').first(), 'data-state', 'background');
+    const operator = await page.context().newPage();
+    await operator.goto(`${deck.url}/deck`);
+    const row = operator.getByTestId('task');
+    await says(row, /report_build[^]*running/);
+    await operator.getByTestId('cancel-task').click();
+    await says(operator.locator('qd-deck-tasks .notice'), /told to stop/);
+    await has(by('tool-card').first(), 'data-state', 'cancelled');
+    await has(row, 'data-status', 'cancelled');
+    await leave();
+  } finally {
+    await deck.remove();
+  }
+});
+
 test('a task that is killed with its server goes on after a restart', async () => {
   const deck = await start('script.json');
   try {

@@ -9,7 +9,7 @@ export class TasksView extends HTMLElement {
   #notice = h('p', { class: 'notice', role: 'status' });
 
   connectedCallback() {
-    if (!this.#list.isConnected) this.append(this.#notice, this.#list);
+    if (!this.#list.isConnected) this.append(this.#list);
   }
 
   async refresh() {
@@ -58,6 +58,7 @@ export class TasksView extends HTMLElement {
     } catch (error) {
       this.#notice.textContent = error instanceof Error ? error.message : String(error);
     }
+    this.prepend(this.#notice);
     await this.refresh();
   }
 }
