@@ -3,8 +3,9 @@
 // tests/browser/tsconfig.json makes the names known to the pages' modules.
 
 declare namespace Api {
-  type AuditLine = { seq?: number; event: string; source?: string; time: string; sessionId?: string; clientId?: string; toolId?: null | string; ok?: boolean; errorType?: ErrorType };
-  type AuditPage = { lines: AuditLine[]; next: number | null; lookedAt: number; damagedLines: number };
+  type ActivatedVersion = { version: string; digest: string; tools: number; rollout: Rollout };
+  type AuditLine = { seq?: number; event: string; time: string; sessionId?: string; clientId?: string; toolId?: null | string; ok?: boolean; errorType?: ErrorType };
+  type AuditPage = { lines: AuditLine[]; next: number | null; lookedAt: number };
   type AuditVerification = { isWhole: boolean | null; lines: number | null; unconfirmed: number | null; bytes: number; fault: string | null };
   type Block = { clientId: string; untilMs: number; message: string; sessionId: string; atMs: number };
   type BlockList = { blocks: Block[]; total: number };
@@ -13,7 +14,7 @@ declare namespace Api {
   type CompletionChunk = { id: string; object: "chat.completion.chunk"; created: number; model: string; choices: ({ index: 0; delta: { role?: "assistant"; content?: string }; finish_reason: "stop" | "length" | "content_filter" | null })[]; usage?: Usage } | OpenAiError;
   type CompletionRequest = { model?: string | null; messages: ({ role: "system" | "developer" | "user" | "assistant" | "tool" | "function"; content?: any })[]; stream?: any; stream_options?: any };
   type ConfirmationAnswer = { token: string; approve: boolean };
-  type ConfirmationRequest = { token?: string; expires: number; tool: string; args: any; preview: string; reason?: string };
+  type ConfirmationRequest = { token?: string; expires: number; tool: string; args: any; preview: string };
   type Conversation = { id: string; mode: "text"; registryVersion: string; isRunning: boolean; messages: UiMessage[] };
   type EraseRequest = { clientId: string; confirm: "erase" };
   type EraseResult = { rows: number; isComplete: boolean };
@@ -23,13 +24,13 @@ declare namespace Api {
   type LiveEvent = AuditLine | { lost: number };
   type Me = { clientId: string; authenticated: boolean; block: { timeoutUntil: string; message: string; secondsLeft: number } | null; model: string; isRehearsal: boolean; voice: { model: string; isRehearsal: boolean } | null };
   type Meta = { toolId: string; toolVersion: string; registryVersion: string; responseSchemaVersion: string; duration: number; timestamp: string; retryCount?: number; parentCallId?: string; backgroundTaskId?: string; _idempotent_cache_hit?: boolean; _original_turn?: number };
-  type Metrics = { responseSizes: Record<string, Record<string, number>>; responseTokens: Record<string, Record<string, number>>; latency: Record<string, Record<string, number>>; context: Record<string, number>; loopDetection: Record<string, number>; tools: Record<string, { calls: number; errors: number }>; sessions: Record<string, number>; audit: Record<string, number>; handlers: Record<string, number>; connections: Record<string, number>; memory: Record<string, number> };
+  type Metrics = { responseSizes: Record<string, Record<string, number>>; responseTokens: Record<string, Record<string, number>>; latency: Record<string, Record<string, number>>; context: Record<string, number>; loopDetection: Record<string, number>; tools: Record<string, { calls: number; errors: number }>; versions: Record<string, { calls: number; errors: number }>; sessions: Record<string, number>; audit: Record<string, number>; handlers: Record<string, number>; connections: Record<string, number>; memory: Record<string, number> };
   type Model = { id: string; object: "model"; created: number; owned_by: string };
   type ModelList = { object: "list"; data: Model[] };
   type OpenAiError = { error: { message: string; type: "invalid_request_error" | "authentication_error" | "rate_limit_error" | "server_error"; param: string | null; code: string | null }; timeoutUntil?: string };
   type Overview = { now: number; registry: { version: string; commit: string | null; tools: number; isLocked: boolean }; sessions: { active: number; text: number; voice: number; total: number; turns: number }; models: { text: string; voice: string | null }; audit: { isKept: boolean; lostLines: number }; tools: ToolOverview[] };
   type PlaygroundCall = { tool: string; args?: Record<string, any>; mode?: "text" | "voice"; approve?: boolean };
-  type PlaygroundResponse = { sessionId: string; response: ToolResponse; gates: Gate[] | null; question: string | null; reason: string | null; arguments: Record<string, any> | null; messages: any[] };
+  type PlaygroundResponse = { sessionId: string; response: ToolResponse; gates: Gate[] | null; question: string | null; arguments: Record<string, any> | null; messages: any[] };
   type PostedMessage = { id?: any; role: string; parts?: any };
   type Quarantine = { toolId: string; strikes: number; stuckThreads: number; retryAfterMs: number };
   type QuarantineList = { quarantines: Quarantine[]; stuckThreads: number };
@@ -37,6 +38,9 @@ declare namespace Api {
   type RegistryChange = { previous: string; isBreaking: boolean; changes: ToolChange[] };
   type RegistryTool = { id: string; version: string; category: "retrieval" | "action" | "utility"; summary: string; description: string; sideEffects: "none" | "read_only" | "writes"; requiresConfirmation: true | false | "policy"; allowedModes: ("text" | "voice")[]; latencyBudgetMs: number; parameters: Record<string, any>; example: Record<string, any> | null };
   type RegistryView = { version: string; contentHash: string; commit: string | null; isLocked: boolean; tools: RegistryTool[]; change: RegistryChange | null };
+  type RetiredVersion = { version: string; digest: string; isDropped: boolean };
+  type Rollout = { headerFrom: string[]; claims: { claim: string; version: string }[]; organisations: { organisation: string; version: string }[]; shares: { percent: number; version: string }[]; rest: string | null };
+  type RolloutResult = { rollout: Rollout };
   type Series = { everyMs: number; at: number[]; text: number[]; voice: number[]; tools: Record<string, ToolColumns> };
   type SessionList = { sessions: SessionSummary[]; matching: number; lookedAt: number; isComplete: boolean };
   type SessionSummary = { id: string; clientId: string; mode: "text" | "voice"; isActive: boolean; turns: number; calls: number; registryVersion: string; createdMs: number; seenMs: number };
@@ -53,6 +57,10 @@ declare namespace Api {
   type UiMessagePart = { type: "text"; text: string; state?: string } | { type: "dynamic-tool"; toolName: string; toolCallId: string; input: any; state: "input-available" | "output-available" | "output-error" | "output-denied"; output?: ToolResponse; errorText?: string } | { type: string; id?: string; data: any };
   type UiStreamPart = { type: "start"; messageId: string; messageMetadata: { sessionId: string } } | { type: "start-step" } | { type: "finish-step" } | { type: "text-start"; id: string } | { type: "text-delta"; id: string; delta: string } | { type: "text-end"; id: string } | { type: "reasoning-start"; id: string } | { type: "reasoning-delta"; id: string; delta: string } | { type: "reasoning-end"; id: string } | { type: "tool-input-available"; toolCallId: string; toolName: string; input: any; dynamic: boolean } | { type: "tool-input-error"; toolCallId: string; toolName: string; input: any; errorText: string; dynamic: boolean } | { type: "tool-approval-request"; approvalId: string; toolCallId: string } | { type: "tool-output-available"; toolCallId: string; output: ToolResponse; dynamic: boolean } | { type: "tool-output-error"; toolCallId: string; errorText: string; dynamic: boolean } | { type: "tool-output-denied"; toolCallId: string } | { type: "error"; errorText: string } | { type: "abort"; reason: string } | { type: "finish"; finishReason: "stop" | "length" | "content-filter" | "tool-calls" | "error"; messageMetadata: { usage: { inputTokens: number; outputTokens: number; totalTokens: number } } } | { type: string; id?: string; data: any };
   type Usage = { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+  type VersionActivation = { digest: string; bundle?: Record<string, any> | null; onlyLoad?: boolean };
+  type VersionCounters = { sessions: number; calls: number; errors: number; refused: number; confirmations: Record<string, number>; average: number; p50: number; p95: number; p99: number; tokens: number; tokensAverage: number; tokensP95: number };
+  type VersionList = { versions: VersionRow[]; stored: string[]; rollout: Rollout; maxLoaded: number | null; allowed: string[] | null };
+  type VersionRow = { version: string; digest: string; commit: string | null; tools: number; state: "active" | "retiring"; isBase: boolean; isRest: boolean; sessions: number; counters: VersionCounters };
   type VoiceTicket = { ticket: string; expiresInSeconds: number };
-  type VoiceMessage = { type: "ready"; sessionId: string; resumeToken: string; resumed: boolean; toolsVersion: string; provider: string; audio: { input: { encoding: string; rate: number; channels: number }; output: { encoding: string; rate: number; channels: number } } } | { type: "transcript"; role: "user" | "assistant"; text: string; final: boolean; late?: boolean } | { type: "tool_call"; callId: string; name: string; args: any } | { type: "tool_result"; callId: string; ok: boolean; duration: number; error?: { type: ErrorType; message: string; retryable: boolean }; gates?: Gate[] } | { type: "confirmation_request"; callId: string; token: string | null; tool: string; args: any; preview: string; reason?: string; expires: number } | { type: "progress"; callId: string; text: string } | { type: "interrupted" } | { type: "turn_complete" } | { type: "timeout"; durationSeconds: number; timeoutUntil: string; farewellMessage: string } | { type: "session_end"; reason: string; closingMessage: string | null; textResponse: string | null } | { type: "error"; error: { type: ErrorType; message: string; retryable: boolean } } | { type: "going_away"; inMs: number } | { type: "message"; data: any } | { type: "pong" };
+  type VoiceMessage = { type: "ready"; sessionId: string; resumeToken: string; resumed: boolean; toolsVersion: string; provider: string; audio: { input: { encoding: string; rate: number; channels: number }; output: { encoding: string; rate: number; channels: number } } } | { type: "transcript"; role: "user" | "assistant"; text: string; final: boolean; late?: boolean } | { type: "tool_call"; callId: string; name: string; args: any } | { type: "tool_result"; callId: string; ok: boolean; duration: number; error?: { type: ErrorType; message: string; retryable: boolean }; gates?: Gate[] } | { type: "confirmation_request"; callId: string; token: string | null; tool: string; args: any; preview: string; expires: number } | { type: "progress"; callId: string; text: string } | { type: "interrupted" } | { type: "turn_complete" } | { type: "timeout"; durationSeconds: number; timeoutUntil: string; farewellMessage: string } | { type: "session_end"; reason: string; closingMessage: string | null; textResponse: string | null } | { type: "error"; error: { type: ErrorType; message: string; retryable: boolean } } | { type: "going_away"; inMs: number } | { type: "message"; data: any } | { type: "pong" };
 }

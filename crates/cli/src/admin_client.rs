@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::arguments::operator::RunningServer;
 use crate::config::LocalConfig;
 
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// Loading a version compiles its handlers, which takes a while for very many.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
 pub(crate) struct AdminClient {
@@ -38,11 +39,19 @@ impl AdminClient {
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> anyhow::Result<AdminResponse> {
+        self.exchange(method, path, "")
+    }
+
+    pub(crate) fn send(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<AdminResponse> {
+        self.exchange(method, path, &body.to_string())
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: &str) -> anyhow::Result<AdminResponse> {
         let address = self.address;
         let unreachable = || {
             format!(
                 "no server answers on {address}\n\
-                 help: quarantines and tasks live in a running server; name another one with `--server ADDRESS:PORT`"
+                 help: start it, or name another one with `--server ADDRESS:PORT`"
             )
         };
         let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).with_context(unreachable)?;
@@ -53,9 +62,11 @@ impl AdminClient {
             token.map(|token| format!("authorization: Bearer {}\r\n", token.expose())).unwrap_or_default();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\naccept: application/json\r\n{authorization}\
-             content-length: 0\r\nconnection: close\r\n\r\n"
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
         );
         socket.write_all(head.as_bytes()).with_context(unreachable)?;
+        socket.write_all(body.as_bytes()).with_context(unreachable)?;
         let mut response = Vec::new();
         socket.take(MAX_RESPONSE_BYTES).read_to_end(&mut response).with_context(unreachable)?;
         parse(&response).with_context(|| format!("{address} is not a quarterdeck server"))

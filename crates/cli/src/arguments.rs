@@ -2,6 +2,7 @@
 
 pub(crate) mod knowledge;
 pub(crate) mod operator;
+pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod simulate;
 
@@ -15,6 +16,7 @@ use operator::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
     QuarantinesOptions, SessionsOptions, TasksOptions,
 };
+use registry::RegistryCommand;
 use serve::{ConfigOptions, ServeOptions};
 use simulate::SimulateCommand;
 
@@ -93,6 +95,12 @@ pub(crate) enum Command {
     /// List the quarantined tools of a running server, or lift a quarantine
     #[command(after_help = "Example:\n  quarterdeck quarantines\n  quarterdeck quarantines lift kb_search")]
     Quarantines(QuarantinesOptions),
+    /// List, activate and retire versions of the registry on a running server, and set their rollout
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck registry list\n  quarterdeck registry rollout --percent 30:1.0.287d0f29"
+    )]
+    Registry(RegistryCommand),
     /// List sessions, or end one
     #[command(after_help = "Example:\n  quarterdeck sessions --active\n  quarterdeck sessions end ses_0f3a")]
     Sessions(SessionsOptions),

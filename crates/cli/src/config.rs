@@ -32,7 +32,7 @@ mod voice;
 
 use std::collections::BTreeSet;
 
-use quarterdeck_runtime::{Policy, Topics};
+use quarterdeck_runtime::{Policy, Topics, VersionSettings};
 
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
@@ -68,6 +68,7 @@ pub(crate) struct Config {
     pub(crate) folders: Folders,
     /// What tools are granted.
     pub(crate) grants: Grants,
+    pub(crate) versions: VersionSettings,
     pub(crate) calendar: CalendarSettings,
     pub(crate) logs: Logs,
     /// Lists of topics about which tools ask the user.
@@ -107,9 +108,10 @@ impl Config {
         let text = text::text(from);
         let voice = voice::voice(from, server.settings.voice_connections);
         let images = images::images(from);
-        let policy = policy::policy(from);
+        let mut policy = policy::policy(from);
         let folders = folders::folders(from);
         let grants = grants::grants(from);
+        let versions = folders::versions(from, &mut policy.organisation_claim);
         let calendar = calendars::calendar(from);
         let logs = folders::logs(from);
         let topics = topics::topics(from);
@@ -123,6 +125,7 @@ impl Config {
             policy,
             folders,
             grants,
+            versions,
             calendar,
             logs,
             topics,

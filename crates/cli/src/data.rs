@@ -22,6 +22,11 @@ pub(crate) fn knowledge_file(data: &Path) -> PathBuf {
     data.join("kb.db")
 }
 
+/// The stored versions of the registry.
+pub(crate) fn versions_folder(data: &Path) -> PathBuf {
+    data.join("versions")
+}
+
 /// The generated secret that signs cookies.
 pub(crate) fn cookie_secret_file(data: &Path) -> PathBuf {
     data.join("cookie_secret")

@@ -80,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Audit(command) => commands::audit::run(&command),
         Command::Blocks(options) => commands::blocks::run(&options),
         Command::Quarantines(options) => commands::quarantines::run(&options),
+        Command::Registry(command) => commands::registry::run(&command),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Tasks(options) => commands::tasks::run(&options),
         Command::Clients(options) => commands::clients::run(&options),

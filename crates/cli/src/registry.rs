@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use anyhow::{Context, anyhow, bail};
 use quarterdeck_compiler::write_artifact;
 use quarterdeck_contracts::{Artifact, artifact_hash, sha256};
-use quarterdeck_runtime::Registry;
+use quarterdeck_runtime::{Bundle, LoadError, Registry};
 use serde_json::{Value, json};
 
 use crate::commands::diff::load_artifact;
@@ -19,6 +19,8 @@ use crate::{data, handler_kinds, previous_registry, report, wire};
 
 pub(crate) struct OpenedRegistry {
     pub(crate) registry: Registry,
+    /// The same as an artifact with its handlers, to be stored.
+    pub(crate) bundle: Bundle,
     /// The difference from the registry before it, if there is one.
     pub(crate) replacement: Option<Replacement>,
 }
@@ -52,14 +54,14 @@ pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<
     let artifact = tools.join("tool_registry.json");
     // What was served before, and what lay in the folder, which compiling may write over.
     let mut before = vec![previous_registry::load(data)];
-    let registry = match rule {
+    let (registry, bundle) = match rule {
         ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref(), access)?,
         ArtifactRule::Compiled => match open_fresh(&artifact, tools, data, access)? {
-            Some(registry) => registry,
+            Some(opened) => opened,
             None => {
                 before.push(load_artifact(&artifact).ok());
                 match compile(&artifact, tools, data, access)? {
-                    Some(registry) => registry,
+                    Some(opened) => opened,
                     None => return Ok(None),
                 }
             }
@@ -70,7 +72,18 @@ pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<
     if let Some(replacement) = &replacement {
         info(&replacement.to_text());
     }
-    Ok(Some(OpenedRegistry { registry, replacement }))
+    Ok(Some(OpenedRegistry { registry, bundle, replacement }))
+}
+
+/// An artifact with its handlers, each file read once.
+fn load(
+    artifact: Artifact,
+    tools: &Path,
+    access: &HandlerAccess,
+) -> anyhow::Result<Result<(Registry, Bundle), LoadError>> {
+    let hosts = handler_kinds::hosts(access)?;
+    Ok(Bundle::collect(artifact, tools)
+        .and_then(|bundle| Ok((Registry::from_bundle(bundle.clone(), tools, hosts)?, bundle))))
 }
 
 /// The artifact of the folder, if it has the digest. That is compared before any handler is prepared, and nothing is
@@ -80,7 +93,7 @@ fn open_locked(
     tools: &Path,
     digest: Option<&str>,
     access: &HandlerAccess,
-) -> anyhow::Result<Registry> {
+) -> anyhow::Result<(Registry, Bundle)> {
     let help = "help: `quarterdeck build` makes it and prints its digest; bring the artifact together with the handlers \
                 that it was built from, or start without `--locked` to have the folder compiled";
     if !artifact.is_file() {
@@ -95,7 +108,7 @@ fn open_locked(
             artifact.display()
         );
     }
-    Registry::from_artifact(found, tools, handler_kinds::hosts(access)?)
+    load(found, tools, access)?
         .map_err(|error| anyhow!("{} cannot be served as it is:\n{error}\n{help}", artifact.display()))
 }
 
@@ -105,13 +118,18 @@ fn open_fresh(
     tools: &Path,
     folder: &Path,
     access: &HandlerAccess,
-) -> anyhow::Result<Option<Registry>> {
+) -> anyhow::Result<Option<(Registry, Bundle)>> {
     let current = fingerprint(tools)?;
     if !artifact.is_file() || !fs::read_to_string(stamp(folder)).is_ok_and(|known| known == current) {
         return Ok(None);
     }
-    match Registry::load(artifact, tools, handler_kinds::hosts(access)?) {
-        Ok(registry) => Ok(Some(registry)),
+    let loaded = match Bundle::read(artifact, tools) {
+        Ok(bundle) => Registry::from_bundle(bundle.clone(), tools, handler_kinds::hosts(access)?)
+            .map(|registry| (registry, bundle)),
+        Err(error) => Err(error),
+    };
+    match loaded {
+        Ok(opened) => Ok(Some(opened)),
         Err(error) => {
             warn(&format!("{} is not served: {error}", artifact.display()));
             Ok(None)
@@ -124,14 +142,14 @@ fn compile(
     tools: &Path,
     folder: &Path,
     access: &HandlerAccess,
-) -> anyhow::Result<Option<Registry>> {
+) -> anyhow::Result<Option<(Registry, Bundle)>> {
     info(&format!("compiling the tools in {}", tools.display()));
     let compilation = wire::compile_folder(tools, false)?;
     let Some(compiled) = compilation.artifact else {
         report::problems(&compilation, tools);
         return Ok(None);
     };
-    let registry = Registry::from_artifact(compiled.clone(), tools, handler_kinds::hosts(access)?)?;
+    let opened = load(compiled.clone(), tools, access)??;
     // Both only save time at the next start; a folder that cannot be written to is served all the same.
     match write_artifact(&compiled, artifact) {
         Ok(()) => drop(data::write(&stamp(folder), fingerprint(tools)?.as_bytes())),
@@ -140,7 +158,7 @@ fn compile(
             warn(&format!("the compiled tools are served, but not kept: {error:#}"));
         }
     }
-    Ok(Some(registry))
+    Ok(Some(opened))
 }
 
 /// How a registry differs from another one; `None` when it does not.

@@ -47,7 +47,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
 }
 
 pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
-    let max_bytes = app.settings.max_body_bytes;
+    json_within(body, app.settings.max_body_bytes, app.settings.max_json_depth).await
+}
+
+/// The same within limits of its own, for a path that takes more.
+pub(crate) async fn json_within(body: Body, max_bytes: usize, max_depth: usize) -> Result<Value, ApiError> {
     let Ok(arrived) = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, max_bytes).collect()).await
     else {
         let message = format!("The body did not arrive within {} s.", BODY_TIMEOUT.as_secs());
@@ -62,9 +66,8 @@ pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
         }
         Err(_) => return Err(ApiError::validation("The body is incomplete.")),
     };
-    if json_depth(&bytes) > app.settings.max_json_depth {
-        let message =
-            format!("The JSON is nested too deeply; use at most {} levels.", app.settings.max_json_depth);
+    if json_depth(&bytes) > max_depth {
+        let message = format!("The JSON is nested too deeply; use at most {max_depth} levels.");
         return Err(ApiError::validation(message));
     }
     let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
@@ -79,7 +82,11 @@ fn not_json(error: &dyn std::error::Error) -> ApiError {
 
 /// Reads a body as a type; an error names the field.
 pub(crate) async fn typed_json<T: DeserializeOwned>(app: &App, body: Body) -> Result<T, ApiError> {
-    let value = json(app, body).await?;
+    typed(json(app, body).await?)
+}
+
+/// The same for JSON that was read.
+pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     // serde would read a list as the fields in order.
     if !value.is_object() {
         return Err(ApiError::validation("The body must be a JSON object."));

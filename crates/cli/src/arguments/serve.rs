@@ -25,6 +25,9 @@ pub(crate) struct ServeOptions {
     /// The digest that the artifact must have, as `quarterdeck build` prints it; implies `--locked`
     #[arg(long, value_name = "SHA256")]
     pub(crate) artifact_digest: Option<String>,
+    /// Digests of artifacts that operators may activate while the server runs, separated by commas
+    #[arg(long, value_name = "SHA256,…")]
+    pub(crate) allow_digests: Option<String>,
     /// Create a new store where the old one was lost, and keep what is left of it
     #[arg(long)]
     pub(crate) new_store: bool,
@@ -45,6 +48,7 @@ impl ServeOptions {
             ("tools.folder", "--tools", self.tools.as_deref()),
             ("tools.locked", "--locked", self.locked.then_some("true")),
             ("tools.artifact_digest", "--artifact-digest", self.artifact_digest.as_deref()),
+            ("tools.allowed_digests", "--allow-digests", self.allow_digests.as_deref()),
             ("kb.folder", "--kb", self.kb.as_deref()),
             ("text.rehearsal.script", "--rehearsal-script", self.rehearsal_script.as_deref()),
         ];

@@ -19,6 +19,7 @@ pub(crate) mod calendar;
 pub(crate) mod clients;
 pub(crate) mod kb;
 pub(crate) mod quarantines;
+pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod simulate;

@@ -11,7 +11,10 @@ use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
-use quarterdeck_runtime::{Clock, Orchestrator, RecoveredTasks, Registry, RuntimeParts, SystemClock};
+use quarterdeck_runtime::{
+    Bundle, BundleFolder, Clock, Orchestrator, RecoveredTasks, Registry, RuntimeParts, SystemClock,
+    VersionAdmin,
+};
 use quarterdeck_server::{
     ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
@@ -85,7 +88,7 @@ async fn run_server(
     opened: registry::OpenedRegistry,
     on_loss: OnStoreLoss,
 ) -> anyhow::Result<()> {
-    let registry::OpenedRegistry { registry, replacement } = opened;
+    let registry::OpenedRegistry { registry, bundle, replacement } = opened;
     let registry = Arc::new(registry);
     let address = config.server.listen;
     let listener = TcpListener::bind(address).await.with_context(|| {
@@ -106,7 +109,10 @@ async fn run_server(
     registry.observe_hosts(&orchestrator.host_observer());
     recover_tasks(&orchestrator, &registry).await?;
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
-    let app = app(&config, &agents, &orchestrator, &registry, feed)?;
+    let operations = operations(&config.folders, feed, &registry);
+    let versions = versions(&config, &orchestrator, &registry, &bundle).await?;
+    let operations = Operations { versions: Some(versions.clone()), ..operations };
+    let app = app(&config, &agents, &orchestrator, &registry, operations)?;
     let shutdown = ShutdownSignal::listen();
     banner(&listener, &registry, &*agents.model, &agents.voice)?;
     if agents.model.is_rehearsal() && !are_messages_logged() {
@@ -114,7 +120,7 @@ async fn run_server(
     }
     let mut tasks = JoinSet::new();
     let progress = wire::ProgressLines::default();
-    tasks.spawn(sweep(orchestrator.clone(), agents.text));
+    tasks.spawn(sweep(orchestrator.clone(), agents.text, versions));
     if let Some(base) = knowledge {
         tasks.spawn(update_knowledge(base, config.folders.clone(), progress.clone()));
     }
@@ -164,7 +170,7 @@ fn app(
     agents: &Agents,
     orchestrator: &Orchestrator,
     registry: &Arc<Registry>,
-    feed: Arc<AuditFeed>,
+    operations: Operations,
 ) -> anyhow::Result<Arc<App>> {
     let Server { settings, admin_token, .. } = &config.server;
     if settings.takes_any_host() {
@@ -179,7 +185,7 @@ fn app(
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         identity: identity(config)?,
-        operations: operations(&config.folders, feed, registry),
+        operations,
         settings: Settings {
             admin_token: admin_token.as_ref().map(|token| token.expose().to_owned()),
             ..settings.clone()
@@ -212,7 +218,33 @@ fn operations(folders: &Folders, feed: Arc<AuditFeed>, registry: &Registry) -> O
     Operations {
         audit: Some(trail),
         change: previous_registry::compare(&folders.tools, &folders.data, registry),
+        versions: None,
     }
+}
+
+/// The versions that were loaded before the restart, beside the one of the start.
+async fn versions(
+    config: &Config,
+    orchestrator: &Orchestrator,
+    registry: &Arc<Registry>,
+    base: &Bundle,
+) -> anyhow::Result<Arc<VersionAdmin>> {
+    let bundles = BundleFolder::new(data::versions_folder(&config.folders.data), config.versions.max_stored);
+    let allowed = config.folders.allowed.clone();
+    let max_loaded = config.versions.max_loaded;
+    let versions = VersionAdmin::new(registry.clone(), orchestrator.clone(), bundles, allowed, max_loaded);
+    versions.keep_base(base);
+    versions.restore().await?;
+    let current = registry.snapshot();
+    if current.content_hash() != base.digest() {
+        info(&format!(
+            "new sessions get {} as the rollout says, not {} of the tools folder; `quarterdeck registry rollout --rest \
+             start` changes that",
+            current.version(),
+            base.version()
+        ));
+    }
+    Ok(Arc::new(versions))
 }
 
 /// The last build, searched by words until the model is loaded.
@@ -328,13 +360,16 @@ async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyh
     Ok(())
 }
 
-async fn sweep(orchestrator: Orchestrator, text: TextAgent) {
+async fn sweep(orchestrator: Orchestrator, text: TextAgent, versions: Arc<VersionAdmin>) {
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         ticks.tick().await;
         text.evict_idle();
         if let Err(error) = orchestrator.sweep().await {
             tracing::error!(error = %error, "sweep of expired sessions and rows failed");
+        }
+        if let Err(error) = versions.drop_unheld().await {
+            tracing::error!(error = %error, "retired versions could not be looked at");
         }
     }
 }

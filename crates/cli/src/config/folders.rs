@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use quarterdeck_runtime::{AllowedDigests, VersionSettings};
 use tracing::level_filters::LevelFilter;
 
-use super::kinds::{boolean, choice, choices, folder, line, list, sha256};
+use super::kinds::{boolean, choice, choices, folder, line, list, sha256, whole};
 use super::reader::{Reader, settings};
 
 /// Where things are.
@@ -17,6 +18,8 @@ pub(crate) struct Folders {
     /// The agents' instructions; `None` for the built-in ones.
     pub(crate) prompts: Option<PathBuf>,
     pub(crate) artifact: ArtifactRule,
+    /// What operators may load beside it while the server runs.
+    pub(crate) allowed: AllowedDigests,
 }
 
 /// Which artifact of the tools folder a server may load.
@@ -54,6 +57,7 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
         data: ".quarterdeck".into(),
         prompts: None,
         artifact: ArtifactRule::Compiled,
+        allowed: AllowedDigests::Any,
     };
     let mut is_locked = false;
     from.table("tools", "The tools.");
@@ -65,7 +69,16 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
     let about =
         "The digest that the artifact must have, as `quarterdeck build` prints it; implies `tools.locked`";
     let digest = from.optional("artifact_digest", sha256(), about);
-    if is_locked || digest.is_some() {
+    let mut listed = Vec::new();
+    settings! { from;
+        "allowed_digests": list(sha256()) => listed,
+            "The digests that `quarterdeck registry activate` may load; a locked server loads no others, any other server all when there are none";
+    }
+    let is_locked = is_locked || digest.is_some();
+    if is_locked || !listed.is_empty() {
+        folders.allowed = AllowedDigests::Listed(listed.into_iter().chain(digest.clone()).collect());
+    }
+    if is_locked {
         folders.artifact = ArtifactRule::Locked { digest };
     }
     from.table("kb", "The knowledge base.");
@@ -95,6 +108,21 @@ fn prompts(from: &mut Reader) -> Option<PathBuf> {
         from.add_serve_problem("prompts.folder", message, Some(help.into()));
     }
     None
+}
+
+/// Reads `[versions]`: the limits, and the claim that names a client's organisation.
+pub(super) fn versions(from: &mut Reader, organisation_claim: &mut String) -> VersionSettings {
+    let mut versions = VersionSettings::default();
+    from.table("versions", "Versions of the registry that are loaded at the same time.");
+    settings! { from;
+        "max_loaded": whole(1, 64) => versions.max_loaded,
+            "How many are loaded at the most, those that wait for their last session included";
+        "max_stored": whole(0, 1_000) => versions.max_stored,
+            "How many are kept in the data folder in addition, so that they can be activated by their digest";
+        "organisation_claim": line() => *organisation_claim,
+            "The claim of a verified token that names a client's organisation";
+    }
+    versions
 }
 
 pub(super) fn logs(from: &mut Reader) -> Logs {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use expect_test::Expect;
-use quarterdeck_runtime::Policy;
+use quarterdeck_runtime::{AllowedDigests, Policy, VersionSettings};
 
 use super::file::parse_text;
 use super::raw::{RawConfig, Variables};
@@ -74,12 +74,15 @@ fn every_flag_sets_its_key() {
         kb: flag("k"),
         locked: true,
         artifact_digest: flag(&"Ab".repeat(32)),
+        allow_digests: flag(&format!("{}, {}", "Cd".repeat(32), "ef".repeat(32))),
         new_store: false,
         config: None,
         rehearsal_script: flag("script.json"),
     };
     let config = with("", &[], flags).unwrap().config;
-    let Folders { tools, kb, data, prompts, artifact } = config.folders;
+    let Folders { tools, kb, data, prompts, artifact, allowed } = config.folders;
+    let digests = ["ab", "cd", "ef"].map(|digits| digits.repeat(32));
+    assert_eq!(allowed, AllowedDigests::Listed(digests.into()));
     assert_eq!(artifact, ArtifactRule::Locked { digest: Some("ab".repeat(32)) });
     assert_eq!((tools, kb, data), ("t".into(), "k".into(), "state".into()));
     assert_eq!(prompts, None);
@@ -91,6 +94,8 @@ fn every_flag_sets_its_key() {
 fn the_defaults_are_those_of_the_parts() {
     let config = config("", &[]);
     assert_eq!(config.policy, Policy::default());
+    assert_eq!(config.versions, VersionSettings::default());
+    assert_eq!(config.folders.allowed, AllowedDigests::Any);
     assert_eq!(config.calendar.calendars, quarterdeck_calendar::CalendarConfig::default());
     assert_eq!(config.text.settings, quarterdeck_agents::text::Settings::default());
     assert_eq!(config.voice.settings, quarterdeck_agents::voice::Settings::default());

@@ -140,9 +140,13 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             tools.folder                        tools                                      default
             tools.locked                        false                                      default
             tools.artifact_digest               -                                          default
+            tools.allowed_digests               -                                          default
             kb.folder                           records                                    env QUARTERDECK_KB__FOLDER
             data.folder                         .quarterdeck                               default
             prompts.folder                      prompts                                    default
+            versions.max_loaded                 4                                          default
+            versions.max_stored                 8                                          default
+            versions.organisation_claim         org_id                                     default
             calendar.time_zone                  UTC                                        default
             calendar.calendars                  primary, team, personal                    default
             calendar.conference_url             -                                          default

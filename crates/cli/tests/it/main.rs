@@ -40,5 +40,6 @@ mod small_site;
 mod store_loss;
 mod terminal;
 mod unread;
+mod versions;
 mod voice;
 mod watch;

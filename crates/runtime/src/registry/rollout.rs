@@ -29,7 +29,6 @@ pub struct Rollout {
     pub organisations: Vec<OrganisationRule>,
     pub shares: Vec<Share>,
     /// What all others get; absent for the artifact that the server was started with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rest: Option<String>,
 }
 

@@ -4,6 +4,10 @@ mod change;
 mod feed;
 mod series;
 
+use std::sync::Arc;
+
+use quarterdeck_runtime::VersionAdmin;
+
 pub use change::{RegistryChange, ToolChange};
 pub use feed::{AuditFeed, AuditLogHandle};
 
@@ -17,4 +21,6 @@ pub struct Operations {
     pub audit: Option<AuditLogHandle>,
     /// The changes since the previous registry, if there was one.
     pub change: Option<RegistryChange>,
+    /// Changes the loaded versions of the registry; `None` for a server with one version.
+    pub versions: Option<Arc<VersionAdmin>>,
 }

@@ -1,7 +1,7 @@
 //! A server with one tool and a scripted model.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,10 @@ use quarterdeck_contracts::{
     native_source_hash,
 };
 use quarterdeck_runtime::audit::AuditLog;
-use quarterdeck_runtime::{Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts, SystemClock};
+use quarterdeck_runtime::{
+    AllowedDigests, Bundle, BundleFolder, Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts,
+    SystemClock, VersionAdmin,
+};
 use quarterdeck_server::{
     App, AuditFeed, AuditLogHandle, Identity, Operations, RegistryChange, ServerParts, Settings, ToolChange,
     serve,
@@ -83,11 +86,19 @@ impl World {
             ..RuntimeParts::new(store.clone())
         });
         let registry = Arc::new(registry());
+        let versions = VersionAdmin::new(
+            registry.clone(),
+            orchestrator.clone(),
+            BundleFolder::new(folder.join("versions"), 8),
+            AllowedDigests::Any,
+            3,
+        );
         let resume = Arc::new(Semaphore::new(0));
         let text = text_agent(&orchestrator, &registry, &resume);
         let voice = speaker.map(|model| voice_agent(&orchestrator, &registry, model));
         let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: "test".into() });
-        let operations = Operations { audit, change: Some(registry_change()) };
+        let versions = Some(Arc::new(versions));
+        let operations = Operations { audit, change: Some(registry_change()), versions };
         let parts = ServerParts {
             text: text.clone(),
             voice,
@@ -211,6 +222,16 @@ const HANDLER: &str = "pub async fn execute() {}\n";
 
 /// One tool that needs approval and returns its arguments, or fails if it is told to.
 fn registry() -> Registry {
+    let hash = native_source_hash([("handler.rs", HANDLER)]);
+    let native = NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)]);
+    let hosts = Hosts::default().with(NATIVE_KIND, Arc::new(native));
+    let registry = Registry::from_bundle(bundle("1.2.3"), Path::new("tools"), hosts).unwrap();
+    registry.lock();
+    registry
+}
+
+/// The tools with a version of the tool `probe`.
+pub(crate) fn bundle(version: &str) -> Bundle {
     let files = tree(
         r#"
         //- probe/guide.md
@@ -221,7 +242,7 @@ fn registry() -> Registry {
     );
     files.write("probe/handler.rs", HANDLER);
     let definition = json!({
-        "toolId": "probe", "version": "1.2.3", "description": "Does what it is told.", "category": "action",
+        "toolId": "probe", "version": version, "description": "Does what it is told.", "category": "action",
         "sideEffects": "writes", "idempotent": false, "requiresConfirmation": true, "allowedModes": ["text"],
         "latencyBudgetMs": 100,
         "parameters": {
@@ -231,18 +252,14 @@ fn registry() -> Registry {
     });
     files.write("probe/schema.json", definition.to_string());
     let hash = native_source_hash([("handler.rs", HANDLER)]);
-    let native = NativeInspector::new([("probe".to_owned(), hash.clone())]);
+    let native = NativeInspector::new([("probe".to_owned(), hash)]);
     let options = Options::new(
         Inspectors::default().with(NATIVE_KIND, Arc::new(native)),
         Stamp { timestamp: "2026-01-13T09:00:00Z".into(), commit: Some("a1b2c3d4".into()) },
     );
     let compilation = compile(&Tree::read(files.path(), &options.inspectors).unwrap(), &options);
     let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
-    let native = NativeHost::new([NativeHandler::new("probe", Box::leak(hash.into_boxed_str()), probe)]);
-    let hosts = Hosts::default().with(NATIVE_KIND, Arc::new(native));
-    let registry = Registry::from_artifact(artifact, files.path(), hosts).unwrap();
-    registry.lock();
-    registry
+    Bundle::collect(artifact, files.path()).unwrap()
 }
 
 async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {

@@ -10,10 +10,12 @@ mod overview;
 mod playground;
 mod quarantines;
 mod registry;
+mod rollout;
 mod series;
 mod sessions;
 mod tasks;
 mod verify;
+mod versions;
 
 use std::sync::Arc;
 
@@ -43,6 +45,11 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/audit").get(audit::get, audit::describe()),
         Route::at("/api/deck/audit/verify").post(verify::post, verify::describe()),
         Route::at("/api/deck/registry").get(registry::get, registry::describe()),
+        Route::at("/api/deck/versions")
+            .get(versions::list, versions::describe_list())
+            .post(versions::post, versions::describe_post()),
+        Route::at("/api/deck/versions/{id}").delete(versions::delete, versions::describe_delete()),
+        Route::at("/api/deck/rollout").post(rollout::post, rollout::describe()),
         Route::at("/api/deck/blocks").get(blocks::list, blocks::describe_list()),
         Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
         Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::describe_list()),

@@ -5,6 +5,7 @@ mod acting;
 mod following;
 mod looking;
 mod playing;
+mod versions;
 
 use serde_json::{Value, json};
 
