@@ -40,7 +40,8 @@ export async function request(path, options = {}) {
  *
  * @typedef {{
  *   audit: Api.AuditPage, blocks: Api.BlockList, overview: Api.Overview, quarantines: Api.QuarantineList,
- *   registry: Api.RegistryView, series: Api.Series, sessions: Api.SessionList, tasks: Api.DeckTaskList
+ *   registry: Api.RegistryView, series: Api.Series, sessions: Api.SessionList, tasks: Api.DeckTaskList,
+ *   versions: Api.VersionList
  * }} Responses
  */
 

@@ -1,8 +1,9 @@
-// <qd-deck-registry>: the loaded tools, and the changes since the previous registry.
+// <qd-deck-registry>: the versions, the tools that new sessions get, and the changes since the previous registry.
 
 import { fill, h } from '../shared/dom.js';
 import { json } from '../shared/values.js';
 import { get } from './api.js';
+import { VersionsView } from './versions-view.js';
 import { View } from './view.js';
 
 /** @type {Record<string, string>} */
@@ -12,18 +13,20 @@ const sides = { none: 'computes', read_only: 'reads', writes: 'writes' };
 
 class RegistryView extends View {
   #body = h('div', { 'data-testid': 'registry' });
+  #versions = new VersionsView();
 
   build() {
-    this.append(this.notice, this.#body);
+    this.append(this.notice, this.#versions, this.#body);
   }
 
   async load() {
+    await this.#versions.refresh();
     const { version, contentHash, commit, isLocked, tools, change } = await get('registry');
     const facts = [
       ['Version', version],
       ['Commit', commit ?? 'unknown'],
       ['Content', contentHash],
-      ['Reload', isLocked ? 'locked: restart to load another' : 'possible'],
+      ['Reload', isLocked ? 'locked: operators activate versions' : 'possible'],
     ];
     fill(
       this.#body,
