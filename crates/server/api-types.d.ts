@@ -40,6 +40,7 @@ declare namespace Api {
   type RegistryView = { version: string; contentHash: string; commit: string | null; isLocked: boolean; tools: RegistryTool[]; change: RegistryChange | null };
   type RetiredVersion = { version: string; digest: string; isDropped: boolean };
   type Rollout = { headerFrom: string[]; claims: { claim: string; version: string }[]; organisations: { organisation: string; version: string }[]; shares: { percent: number; version: string }[]; rest: string | null };
+  type RolloutChange = { headerFrom?: string[]; claims?: { claim: string; version: string }[]; organisations?: { organisation: string; version: string }[]; shares?: { percent: number; version: string }[]; rest?: string | null };
   type RolloutResult = { rollout: Rollout };
   type Series = { everyMs: number; at: number[]; text: number[]; voice: number[]; tools: Record<string, ToolColumns> };
   type SessionList = { sessions: SessionSummary[]; matching: number; lookedAt: number; isComplete: boolean };
