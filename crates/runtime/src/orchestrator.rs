@@ -59,6 +59,24 @@ pub enum ToolSource<'a> {
     Rollout(&'a Registry),
 }
 
+impl ToolSource<'_> {
+    /// The version that a stored session has, if it is loaded.
+    pub(crate) fn pinned(&self, row: &SessionRow) -> Option<Arc<Snapshot>> {
+        match self {
+            Self::Given(snapshot) => Some(snapshot.clone()),
+            Self::Rollout(registry) => registry.find_pinned(&row.registry_digest, &row.registry_version),
+        }
+    }
+
+    /// What is newest, for answers about a tool that no version has.
+    pub(crate) fn newest(&self) -> Arc<Snapshot> {
+        match self {
+            Self::Given(snapshot) => snapshot.clone(),
+            Self::Rollout(registry) => registry.snapshot(),
+        }
+    }
+}
+
 impl From<Arc<Snapshot>> for ToolSource<'_> {
     fn from(snapshot: Arc<Snapshot>) -> Self {
         Self::Given(snapshot)
@@ -266,13 +284,13 @@ impl Orchestrator {
         client: &Client,
         tools: ToolSource<'_>,
     ) -> Result<Arc<Snapshot>, SessionError> {
+        if let Some(snapshot) = tools.pinned(row) {
+            return Ok(snapshot);
+        }
         let registry = match tools {
             ToolSource::Given(snapshot) => return Ok(snapshot),
             ToolSource::Rollout(registry) => registry,
         };
-        if let Some(snapshot) = registry.find_pinned(&row.registry_digest, &row.registry_version) {
-            return Ok(snapshot);
-        }
         // A header is for new sessions: what it names may be missing, and this one must go on.
         match self.choose(client, None, registry) {
             Ok(pin) => Ok(pin.snapshot),

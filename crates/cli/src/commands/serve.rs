@@ -107,10 +107,10 @@ async fn run_server(
     let searched = knowledge.clone().map(|base| Arc::new(base) as _);
     let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
     registry.observe_hosts(&orchestrator.host_observer());
-    recover_tasks(&orchestrator, &registry).await?;
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let operations = operations(&config.folders, feed, &registry);
     let versions = versions(&config, &orchestrator, &registry, &bundle).await?;
+    recover_tasks(&orchestrator, &registry).await?;
     let operations = Operations { versions: Some(versions.clone()), ..operations };
     let app = app(&config, &agents, &orchestrator, &registry, operations)?;
     let shutdown = ShutdownSignal::listen();
@@ -353,7 +353,7 @@ async fn detect_ollama() {
 
 /// Resumes the background tasks that were running when the server before this one stopped, or reports them as lost.
 async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyhow::Result<()> {
-    let recovered = orchestrator.recover_tasks(&registry.snapshot()).await?;
+    let recovered = orchestrator.recover_tasks(registry).await?;
     if recovered != RecoveredTasks::default() {
         tracing::info!(resumed = recovered.resumed, lost = recovered.lost, "background tasks recovered");
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::row::{TaskRow, TaskStatus};
 use super::task::{Task, TaskTimes};
 use crate::envelope::{cancelled, outcome_unknown, refusal_error};
-use crate::orchestrator::Orchestrator;
+use crate::orchestrator::{Orchestrator, ToolSource};
 use crate::pipeline::{ToolCall, resume_task};
 use crate::recovery::restore;
 use crate::registry::{LoadedTool, Snapshot};
@@ -28,26 +28,37 @@ pub struct RecoveredTasks {
     pub lost: usize,
 }
 
+/// A task that may be run again, with its session and the tools of that.
+struct Resumable {
+    row: TaskRow,
+    session: SessionRow,
+    snapshot: Arc<Snapshot>,
+}
+
 impl Orchestrator {
     /// Resumes or reports the tasks of an earlier process. To be called once, before there are sessions.
-    pub async fn recover_tasks(&self, snapshot: &Arc<Snapshot>) -> Result<RecoveredTasks, StoreError> {
+    pub async fn recover_tasks(
+        &self,
+        tools: impl Into<ToolSource<'_>>,
+    ) -> Result<RecoveredTasks, StoreError> {
+        let tools = tools.into();
         let rows = all_rows(&**self.store(), Table::Tasks, "").await?;
         let rows = rows.into_iter().filter_map(|(_, value)| serde_json::from_value::<TaskRow>(value).ok());
         let running = rows.filter(|row| row.status == TaskStatus::Running);
         let mut recovered = RecoveredTasks::default();
         let mut resumable = Vec::new();
         for row in running.filter(|row| self.shared().tasks.find(&row.id).is_none()) {
-            match self.find_resumable(row, snapshot).await? {
+            match self.find_resumable(row, &tools).await? {
                 Ok(found) => resumable.push(found),
                 Err((row, error)) => {
-                    self.report_lost(*row, snapshot, error).await;
+                    self.report_lost(*row, &tools.newest(), error).await;
                     recovered.lost += 1;
                 }
             }
         }
         // Afterwards, so that a session that is brought back finds what its lost tasks came to.
-        for (row, session) in resumable {
-            match self.resume_task(row, session, snapshot).await? {
+        for found in resumable {
+            match self.resume_task(found).await? {
                 true => recovered.resumed += 1,
                 false => recovered.lost += 1,
             }
@@ -59,17 +70,20 @@ impl Orchestrator {
     async fn find_resumable(
         &self,
         row: TaskRow,
-        snapshot: &Snapshot,
-    ) -> Result<Result<(TaskRow, SessionRow), (Box<TaskRow>, ToolError)>, StoreError> {
+        tools: &ToolSource<'_>,
+    ) -> Result<Result<Resumable, (Box<TaskRow>, ToolError)>, StoreError> {
         let session = self.store().get(Table::Sessions, &session_key(&row.session_id)).await?;
         let session = session.and_then(|row| serde_json::from_value::<SessionRow>(row.value).ok());
         let Some(session) = session.filter(|session| session.state.is_active) else {
             let error = interrupted(&row, cancelled(&row.call.tool));
             return Ok(Err((Box::new(row), error)));
         };
-        let tool = snapshot.find(&row.call.tool).filter(|tool| may_run_again(&row, tool, self.now_ms()));
-        Ok(match tool {
-            Some(_) => Ok((row, session)),
+        // With the tools that its session is pinned to, or not at all.
+        let snapshot = tools.pinned(&session).filter(|snapshot| {
+            snapshot.find(&row.call.tool).is_some_and(|tool| may_run_again(&row, tool, self.now_ms()))
+        });
+        Ok(match snapshot {
+            Some(snapshot) => Ok(Resumable { row, session, snapshot }),
             None => {
                 let error = interrupted(&row, lost(&row.call.tool));
                 Err((Box::new(row), error))
@@ -97,13 +111,9 @@ impl Orchestrator {
     }
 
     /// Runs a task again in its session; `false` if its session could not be brought back.
-    async fn resume_task(
-        &self,
-        mut row: TaskRow,
-        session: SessionRow,
-        snapshot: &Arc<Snapshot>,
-    ) -> Result<bool, StoreError> {
-        let core = self.session_of(&row, &session, snapshot).await?;
+    async fn resume_task(&self, found: Resumable) -> Result<bool, StoreError> {
+        let Resumable { mut row, session, snapshot } = found;
+        let core = self.session_of(&row, &session, &snapshot).await?;
         row.starts += 1;
         if let Err(error) = core.commit(row.put(Commit::default(), core.keep_until())).await {
             tracing::error!(task = row.id, error = %error, "task was not resumed");

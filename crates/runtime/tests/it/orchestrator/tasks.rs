@@ -281,7 +281,7 @@ fn after_a_restart_an_idempotent_task_is_resumed_and_another_is_reported_as_unkn
 
     let next = first.restarted();
     in_process(async {
-        let recovered = next.orchestrator.recover_tasks(&next.snapshot).await.unwrap();
+        let recovered = next.orchestrator.recover_tasks(next.snapshot.clone()).await.unwrap();
         assert_eq!((recovered.resumed, recovered.lost), (1, 1));
         assert_eq!(ended(&next, "ann", &lost).await.status, TaskStatus::Unknown);
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -301,7 +301,7 @@ fn after_a_restart_an_idempotent_task_is_resumed_and_another_is_reported_as_unkn
 
     let last = next.restarted();
     in_process(async {
-        assert_eq!(last.orchestrator.recover_tasks(&last.snapshot).await.unwrap(), Default::default());
+        assert_eq!(last.orchestrator.recover_tasks(last.snapshot.clone()).await.unwrap(), Default::default());
         let client = Client::anonymous("ann");
         let session = last.orchestrator.resume(&session_id, client, last.snapshot.clone()).await.unwrap();
         assert!(notes_of_next_turn(&last, &session).await.is_empty());
@@ -335,7 +335,7 @@ impl History {
     /// What a process does: it recovers its tasks, starts two if there are none, and takes turns.
     async fn live(&mut self, pauses_ms: [u64; 2]) {
         let orchestrator = Orchestrator::new(RuntimeParts::new(self.store.clone()));
-        orchestrator.recover_tasks(&self.snapshot).await.unwrap();
+        orchestrator.recover_tasks(self.snapshot.clone()).await.unwrap();
         let client = || Client::anonymous("ann");
         let session = match &self.session {
             Some(id) => orchestrator.resume(id, client(), self.snapshot.clone()).await.unwrap(),
