@@ -257,7 +257,7 @@ pub(crate) fn client(given: Option<&CaseClient>) -> Result<Client, String> {
         return Err(format!("a client's id has 1 to {MAX_ID_CHARS} characters on one line"));
     }
     let facts = ClientFacts { authenticated: true, claims: claims.clone() };
-    Ok(Client { facts: Arc::new(facts), ..Client::anonymous(id) })
+    Ok(Client::known(id, Arc::new(facts)))
 }
 
 /// Parses the records of a case like a file of JSON lines.

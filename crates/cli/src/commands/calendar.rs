@@ -128,7 +128,9 @@ async fn list(options: &CalendarListOptions) -> anyhow::Result<ExitStatus> {
         time_max: to.to_string(),
         calendars: options.calendar.iter().cloned().collect(),
     };
-    let events = wire::calendars(&config.calendar)?.events(query, Arc::new(Overlay::new(store))).await?;
+    let mut events = wire::calendars(&config.calendar)?.events(query, Arc::new(Overlay::new(store))).await?;
+    // Of use to a change, and there is none here.
+    events.iter_mut().for_each(|event| event.version = None);
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "events": events })))?,
         Format::Human if events.is_empty() => info(&format!("no events between {from:.0} and {to:.0}")),

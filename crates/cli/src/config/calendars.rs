@@ -9,7 +9,7 @@ use quarterdeck_runtime::RequiredClaim;
 use quarterdeck_transports::Secret;
 
 use super::kinds::{base_url, choice, choices, claim, line, list, seconds};
-use super::origin::Origin;
+use super::problem::Problem;
 use super::raw::CALENDAR_SECRET;
 use super::reader::{Reader, settings};
 
@@ -41,6 +41,7 @@ choices! {
 /// The tables of the calendars, and the one that the reference shows.
 const TABLE: &str = "calendar.backend";
 const EXAMPLE_TABLE: &str = "calendar.backend.NAME";
+const EXAMPLE_NAME: &str = "NAME";
 
 pub(super) fn calendar(from: &mut Reader) -> CalendarSettings {
     let mut config = CalendarConfig::default();
@@ -75,27 +76,40 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarSettings {
 /// Reads a table for each calendar that has one.
 fn backends(from: &mut Reader, config: &CalendarConfig) -> BTreeMap<String, CalendarBackend> {
     let about = "Where one calendar is kept; NAME is one of `calendar.calendars`.";
-    let names = from.tables_below(TABLE);
+    let mut names = from.tables_below(TABLE);
+    // The table of the example, in which nothing was filled in.
+    names.retain(|name| name != EXAMPLE_NAME);
     if names.is_empty() {
         from.table(EXAMPLE_TABLE, about);
-        read(from, "", "NAME", config);
+        if read(from, "", EXAMPLE_NAME, config).is_some() {
+            refuse_name(from, EXAMPLE_NAME, config);
+        }
         return BTreeMap::new();
     }
     from.table(TABLE, about);
     let mut backends = BTreeMap::new();
     for name in names {
         if !config.calendars.contains(&name) {
-            let known = config.calendars.join(", ");
-            let message = format!("there is no calendar {name:?}; `calendar.calendars` has {known}");
-            let key = format!("{TABLE}.{name}.kind");
-            let origin = from.raw_origin(&key).unwrap_or(Origin::Default);
-            from.problems.push(super::problem::Problem { origin, message, help: None });
+            refuse_name(from, &name, config);
         }
         if let Some(backend) = read(from, &format!("{name}."), &name, config) {
             backends.insert(name, backend);
         }
     }
     backends
+}
+
+fn refuse_name(from: &mut Reader, name: &str, config: &CalendarConfig) {
+    let keys = from.rows.iter().map(|row| row.key.clone());
+    let below = format!("{TABLE}.{name}.");
+    let given = keys.chain(from.raw.keys.keys().cloned()).find(|key| key.starts_with(&below));
+    let key = given.unwrap_or_default();
+    let origin = from.raw_origin(&key).unwrap_or_else(|| from.origin(&key));
+    let known = config.calendars.join(", ");
+    let message = format!("there is no calendar {name:?}; `calendar.calendars` has {known}");
+    let help =
+        Some(format!("call the table [{TABLE}.{}]", config.calendars.first().map_or("NAME", |name| name)));
+    from.problems.push(Problem { origin, message, help });
 }
 
 /// Reads the keys of one calendar, which begin with `prefix` in the current table.

@@ -1,5 +1,6 @@
 //! Precedence, and what values mean.
 
+mod calendars;
 mod grants;
 mod pages;
 mod providers;

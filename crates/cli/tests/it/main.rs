@@ -7,6 +7,7 @@ mod access;
 mod approval;
 mod audit;
 mod audit_tampering;
+mod caldav;
 mod call;
 mod commands;
 mod config;
