@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bookings;
+mod changes;
 mod given;
 mod ics;
 mod privacy;
