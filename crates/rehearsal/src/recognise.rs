@@ -163,10 +163,18 @@ impl<'t, 'a> Recogniser<'t, 'a> {
                 let rarity = self.rarity.weight(&meaning) * if is_name && weight == 0.0 { 0.3 } else { 1.0 };
                 matched += rarity * weight;
                 all += rarity;
-                is_meant |= weight == 1.0 && (has_value || !vocabulary::is_general(&meaning));
+                is_meant |= weight == 1.0
+                    && (has_value || !vocabulary::is_general(&meaning))
+                    && !(message.is_question() && self.is_of_action(&meaning));
             }
         }
         if is_meant && all > 0.0 { matched / all } else { 0.0 }
+    }
+
+    /// Whether a word stands for something that a tool does. “Where did they meet?” asks for no list of meetings.
+    fn is_of_action(&self, meaning: &str) -> bool {
+        let mut tools = self.toolbox.tools.iter().zip(&self.vocabularies);
+        tools.any(|(tool, own)| tool.is_action() && own.weight(meaning) == 1.0)
     }
 }
 

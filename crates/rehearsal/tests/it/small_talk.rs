@@ -63,8 +63,11 @@ fn what_it_can_do_is_what_is_declared() {
         user: What can you do?
         says: I can use these tools:
 
+        - calendar_cancel_event: Cancels one of the user's bookings, once the user has approved it.
         - calendar_create_event: Books a time in the owner's calendar with the attendees, once the user has approved exactly this appointment.
         - calendar_get_availability: Tells when the calendar's owner is busy between two moments and which slots are free, with recurring events expanded.
+        - calendar_list_events: Lists what stands in the calendars between two moments, with the ids that moving and cancelling need.
+        - calendar_move_event: Moves one of the user's bookings to another time, once the user has approved it.
         - extract_contacts: Finds every e-mail address, phone number and URL in a text and gives each in its normal form, with the place where it stands.
         - format_datetime: Writes one moment for a reader in a given time zone and language: to be read, to be spoken, or counted from now. No offset is converted by hand.
         - ignore_user: Ends the conversation with a farewell and answers nothing from this user, in text and in voice, until the time has run out.
