@@ -8,7 +8,7 @@ use quarterdeck_remote_calendar::{CalDavConfig, Credential, check_address};
 use quarterdeck_runtime::RequiredClaim;
 use quarterdeck_transports::Secret;
 
-use super::kinds::{base_url, choice, choices, claim, line, list, seconds};
+use super::kinds::{base_url, boolean, choice, choices, claim, line, list, seconds};
 use super::problem::Problem;
 use super::raw::CALENDAR_SECRET;
 use super::reader::{Reader, settings};
@@ -129,6 +129,9 @@ fn read(from: &mut Reader, prefix: &str, name: &str, config: &CalendarConfig) ->
     let (password, _) = from.secret(&key("password"), &[&variable], about, &way_out);
     let mut timeout = Duration::from_secs(5);
     from.set(&key("timeout_seconds"), seconds(1, 60), &mut timeout, "How long one request may take");
+    let mut mirror = true;
+    let about = "Keep a copy in memory and ask for what has changed; off for calendars that are very large";
+    from.set(&key("mirror"), boolean(), &mut mirror, about);
     match kind {
         BackendKind::Local => None,
         BackendKind::CalDav => {
@@ -152,6 +155,7 @@ fn read(from: &mut Reader, prefix: &str, name: &str, config: &CalendarConfig) ->
                 password,
                 time_zone,
                 timeout,
+                mirror,
             }))
         }
     }

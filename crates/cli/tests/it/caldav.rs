@@ -139,6 +139,7 @@ async fn open(server: &Radicale, tools: &Path) -> Approving {
         password: Some(Credential::new("hush")),
         time_zone: "UTC".into(),
         timeout: Duration::from_secs(15),
+        mirror: true,
     });
     let calendars = Calendars::builder(CalendarConfig::default()).unwrap();
     let calendars = calendars.calendar("primary", Arc::new(backend.unwrap())).build();

@@ -96,7 +96,9 @@ impl Mirror {
                 self.objects.insert(path, object);
             }
             if self.objects.len() > MAX_OBJECTS || self.bytes > MAX_BYTES {
-                return Err(server.malformed("the calendar holds too much; split it"));
+                return Err(server.malformed(
+                    "the calendar holds too much for a copy in memory; switch `mirror` off for it",
+                ));
             }
         }
         Ok(())

@@ -53,6 +53,9 @@ pub struct CalDavConfig {
     pub time_zone: String,
     /// How long one request may take.
     pub timeout: Duration,
+    /// Whether to keep a copy in memory where the server keeps sync tokens. Without one, each question is one request for
+    /// its range of time, which suits calendars that are very large.
+    pub mirror: bool,
 }
 
 /// Why a calendar cannot be set up.
@@ -77,6 +80,7 @@ struct CalDav {
     chosen: Option<String>,
     server: Server,
     home: TimeZone,
+    may_mirror: bool,
     /// Held while a booking is checked and made, so that two of this process cannot take the same time.
     state: Mutex<State>,
 }
@@ -95,7 +99,8 @@ impl CalDavCalendar {
         let http = HttpClient::new(&config.name, config.timeout, MAX_ANSWER_BYTES)?;
         let server = Server { http, user: config.user, password: config.password };
         let (name, chosen, state) = (config.name, config.calendar, Mutex::default());
-        Ok(Self(Arc::new(CalDav { name, address, chosen, server, home, state })))
+        let may_mirror = config.mirror;
+        Ok(Self(Arc::new(CalDav { name, address, chosen, server, home, may_mirror, state })))
     }
 }
 
@@ -183,7 +188,8 @@ impl CalDav {
         if let Some(known) = &state.collection {
             return Ok(known.clone());
         }
-        let found = discover(&self.server, &self.address, self.chosen.as_deref()).await?;
+        let mut found = discover(&self.server, &self.address, self.chosen.as_deref()).await?;
+        found.can_sync &= self.may_mirror;
         state.collection = Some(found.clone());
         Ok(found)
     }

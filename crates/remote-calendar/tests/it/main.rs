@@ -9,4 +9,5 @@ mod proxy;
 mod radicale;
 mod recurrence;
 mod statuses;
+mod sync;
 mod world;

@@ -87,6 +87,18 @@ impl Radicale {
         assert!(status.is_success(), "{status}");
     }
 
+    pub(crate) async fn delete(&self, name: &str) {
+        let status = self.send("DELETE", &format!("/{USER}/work/{name}.ics"), String::new()).await;
+        assert!(status.is_success(), "{status}");
+    }
+
+    /// As a server does after a while.
+    pub(crate) fn forget_sync_tokens(&self) {
+        let tokens =
+            self.folder.join(format!("collections/collection-root/{USER}/work/.Radicale.cache/sync-token"));
+        fs::remove_dir_all(tokens).unwrap();
+    }
+
     /// Every object of the calendar, as the server has it.
     pub(crate) async fn objects(&self) -> String {
         let request = reqwest::Client::new().get(self.url(&format!("/{USER}/work/")));

@@ -24,6 +24,7 @@ pub(crate) fn config(url: String) -> CalDavConfig {
         time_zone: "Europe/Berlin".into(),
         // Generous: the machine may be busy, and no test waits for it.
         timeout: Duration::from_secs(60),
+        mirror: true,
     }
 }
 

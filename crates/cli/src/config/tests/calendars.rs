@@ -25,7 +25,8 @@ fn a_calendar_has_the_backend_of_its_table_and_others_are_local() {
 
 #[test]
 fn the_password_of_a_calendar_is_listed_as_set_and_never_shown() {
-    let shown = loaded(WORK, &[("QUARTERDECK_CALENDAR_SECRET_TEAM", "hunter2")]).listing.to_json().to_string();
+    let shown =
+        loaded(WORK, &[("QUARTERDECK_CALENDAR_SECRET_TEAM", "hunter2")]).listing.to_json().to_string();
     assert!(shown.contains("calendar.backend.team.password") && !shown.contains("hunter2"), "{shown}");
 }
 
