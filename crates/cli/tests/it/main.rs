@@ -17,6 +17,7 @@ mod duplicate_keys;
 mod earlier_release;
 mod five_mistakes;
 mod hostile_arguments;
+mod images;
 mod kb_model;
 mod knowledge;
 mod knowledge_file;
