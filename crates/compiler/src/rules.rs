@@ -77,7 +77,7 @@ rules! {
     NOT_POSITIVE = "QD0109" "not-positive" Error
         "`latencyBudgetMs` and `timeoutMs` are whole milliseconds greater than zero.";
     UNKNOWN_CAPABILITY = "QD0110" "unknown-capability" Error
-        "A handler can ask for `kb`, `calendar`, `store`, `tools` and `moderation`. Session, messaging, voice, audit, progress, clock and log are always there; `fetch` comes with `network`.";
+        "A handler can ask for `kb`, `calendar`, `images`, `store`, `tools` and `moderation`. Session, messaging, voice, audit, progress, clock and log are always there; `fetch` comes with `network`.";
     BAD_HOST = "QD0111" "bad-network-host" Error
         "`network` lists host names, one by one: `api.example.com`. No scheme, port, path, wildcard or address: each host that a handler may reach is a decision that a reviewer can see.";
     SENSITIVE_NOWHERE = "QD0112" "sensitive-nowhere" Error
