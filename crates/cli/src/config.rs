@@ -47,7 +47,7 @@ pub(crate) use problem::Problems;
 pub(crate) use raw::Variables;
 pub(crate) use server::{CookieSecret, Server};
 pub(crate) use text::{ChatProvider, Text};
-pub(crate) use topics::default_topics;
+pub(crate) use topics::{default_topics, warn_about_missing_lists};
 pub(crate) use voice::{LiveProvider, Voice};
 
 use file::ConfigFile;

@@ -32,6 +32,11 @@ pub(crate) enum TopicMatch<'a> {
 }
 
 impl Topics {
+    /// Whether a list of that name is configured, be it an empty one.
+    pub fn has_list(&self, name: &str) -> bool {
+        self.lists.contains_key(name)
+    }
+
     /// Looks for the topics of a list in every text among the arguments.
     pub(crate) fn find_in<'a>(&'a self, list: &str, args: &Value) -> TopicMatch<'a> {
         let Some(topics) = self.lists.get(list) else { return TopicMatch::NoSuchList };
@@ -111,6 +116,7 @@ mod tests {
         let args = json!({ "prompt": "weapons" });
         assert_eq!(topics().find_in("none", &args), TopicMatch::Untouched);
         assert_eq!(topics().find_in("sensible", &args), TopicMatch::NoSuchList);
+        assert!(topics().has_list("none") && !topics().has_list("sensible"));
     }
 
     #[test]

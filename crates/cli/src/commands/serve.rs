@@ -104,6 +104,7 @@ async fn run_server(
     }
     let knowledge = knowledge(&config.folders)?;
     calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars.calendars);
+    config::warn_about_missing_lists(&registry.snapshot(), &config.topics);
     let searched = knowledge.clone().map(|base| Arc::new(base) as _);
     let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
     registry.observe_hosts(&orchestrator.host_observer());

@@ -136,3 +136,18 @@ fn numbers_may_be_written_as_toml_allows() {
     let server = &config.server.settings;
     assert_eq!((server.max_body_bytes, server.max_connections, server.drain.as_secs()), (2 << 20, 16, 3));
 }
+
+#[test]
+fn lists_of_topics_have_names_of_the_operators_choice() {
+    let json = |file: &str| serde_json::json!(config(file, &[]).topics);
+    let built_in = json("")["sensitive"].clone();
+    assert!(built_in.as_array().unwrap().contains(&"weapons".into()), "{built_in}");
+    let given = json("[topics]\nlegal = ['lawsuit', 'power of attorney']\n");
+    assert_eq!(given["legal"], serde_json::json!(["lawsuit", "power of attorney"]));
+    assert_eq!(given["sensitive"], built_in, "the built-in list stays");
+    assert_eq!(
+        json("[topics]\nsensitive = []\n")["sensitive"],
+        serde_json::json!([]),
+        "and can be switched off"
+    );
+}

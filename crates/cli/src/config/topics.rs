@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quarterdeck_runtime::Topics;
+use quarterdeck_runtime::{LoadedTool, Snapshot, Topics};
 
 use super::kinds::{list, topic};
 use super::reader::Reader;
@@ -42,6 +42,21 @@ pub(super) fn topics(from: &mut Reader) -> Topics {
         from.named("topics that a tool asks about", || list(topic()));
     lists.insert(SENSITIVE.to_owned(), sensitive);
     lists.into()
+}
+
+/// Warns about tools that name a list which is not configured: they ask the user about every call.
+pub(crate) fn warn_about_missing_lists(snapshot: &Snapshot, topics: &Topics) {
+    for metadata in snapshot.tools().map(LoadedTool::metadata) {
+        let list = metadata.confirm_when.as_ref().and_then(|policy| policy.topics.as_deref());
+        if let Some(list) = list.filter(|list| !topics.has_list(list)) {
+            let tool = metadata.tool_id.as_str();
+            tracing::warn!(
+                tool,
+                list,
+                "topic list not configured, every call of the tool needs approval; add it to [topics]"
+            );
+        }
+    }
 }
 
 /// The lists of a configuration that says nothing about them.

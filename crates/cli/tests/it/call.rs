@@ -225,3 +225,65 @@ fn a_case_that_fails_shows_the_difference() {
     assert_eq!((&report["passed"], &report["failed"]), (&json!(6), &json!(5)));
     assert_eq!(report["cases"].as_array().unwrap().len(), 11);
 }
+
+/// A scaffold that asks unless the user has asked for it, and never about texts without a sensitive topic.
+fn with_policy() -> Tree {
+    let files = with_scaffold("action");
+    let path = files.join("tools/word-count/schema.json");
+    let mut schema: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    schema["requiresConfirmation"] = json!("policy");
+    schema["confirmWhen"] = json!({ "notRequestedThisTurn": true, "topics": "legal" });
+    schema["requestedBy"] = json!({ "en": ["count *"] });
+    fs::write(path, schema.to_string()).unwrap();
+    files.write("quarterdeck.toml", "[topics]\nlegal = ['lawsuit']\n");
+    files
+}
+
+#[test]
+fn a_policy_is_tried_with_the_users_words_and_the_configured_topics() {
+    let files = with_policy();
+    let ask = |arguments: &[&str]| {
+        let output = quarterdeck(files.path(), &[&["call", "word-count", "--explain"], arguments].concat());
+        let asked = String::from_utf8(output.stderr.clone()).unwrap();
+        (stdout_json(&output)["error"]["type"].clone(), asked)
+    };
+    let (error, told) = ask(&[r#"{ "text": "Fram" }"#]);
+    assert_eq!(error, "CONFIRMATION_REQUIRED");
+    assert!(told.contains("\nYou did not ask for this just now.\n"), "{told}");
+    assert!(told.contains("needs the user's approval: {\"notRequestedThisTurn\":true}"), "{told}");
+    let (error, told) = ask(&[r#"{ "text": "Fram" }"#, "--said", "Count the words, please."]);
+    assert_eq!(error, json!(null));
+    assert!(told.contains("confirmation passed: {\"requestedBy\":\"count *\"}"), "{told}");
+    let (error, told) = ask(&[r#"{ "text": "A Lawsuit" }"#, "--said", "Count the words, please."]);
+    assert_eq!(error, "CONFIRMATION_REQUIRED");
+    assert!(told.contains("It touches on “lawsuit”."), "{told}");
+}
+
+#[test]
+fn a_case_says_what_the_user_has_said() {
+    let files = with_policy();
+    let asked = json!({ "ok": false, "error": { "type": "CONFIRMATION_REQUIRED" } });
+    let mut schema: Value =
+        serde_json::from_str(&fs::read_to_string(files.join("tools/word-count/schema.json")).unwrap())
+            .unwrap();
+    schema["confirmWhen"] = json!({ "notRequestedThisTurn": true });
+    files.write("tools/word-count/schema.json", schema.to_string());
+    let cases = json!([
+        { "name": "asks", "args": { "text": "Fram" }, "expect": asked },
+        { "name": "runs", "said": "Count the words", "args": { "text": "Fram" }, "expect": { "ok": true } },
+        { "name": "each turn for itself", "calls": [
+            { "said": "Count it", "args": { "text": "Fram" }, "expect": { "ok": true } },
+            { "newTurn": true, "args": { "text": "Gjøa" }, "expect": asked },
+            { "newTurn": true, "said": "Count again", "args": { "text": "Maud" }, "expect": { "ok": true } },
+        ] },
+    ]);
+    for old in fs::read_dir(files.join("tools/word-count")).unwrap() {
+        let path = old.unwrap().path();
+        if path.to_string_lossy().ends_with(".case.json") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    files.write("tools/word-count/policy.case.json", cases.to_string());
+    let output = quarterdeck(files.path(), &["test"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -201,3 +201,18 @@ fn what_is_no_host_and_no_network_is_refused() {
     );
     assert_eq!((config.server.settings.hosts.len(), config.server.settings.trusted_proxies.len()), (2, 2));
 }
+
+#[test]
+fn a_topic_has_words_and_its_list_a_plain_name() {
+    refused(
+        "[topics]\nlegal = ['lawsuit', '…']\n'a b' = ['x']\nsingle = 'word'\n",
+        &[],
+        expect![[r#"
+        the configuration has 3 problems
+        quarterdeck.toml:2: `topics.legal` is "…"; it takes a list; each item is a word, or several words next to each other
+        quarterdeck.toml:3: "a b" cannot be a name in `topics`
+          help: use letters, digits, `-` and `_`
+        quarterdeck.toml:4: `topics.single` is "word"; it takes a list; each item is a word, or several words next to each other
+    "#]],
+    );
+}
