@@ -10,6 +10,7 @@ mod faults;
 mod history;
 mod memory;
 mod prompt;
+mod tasks;
 mod turn;
 mod voice;
 mod world;

@@ -167,8 +167,10 @@ impl Serialize for BlockId {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct UiMessageEncoder {
-    links: FileLinks,
+    /// Makes the links to files that answers show. Without it, none are shown.
+    links: Option<FileLinks>,
     open: Option<Block>,
     /// Numbers the text blocks.
     blocks: u32,
@@ -191,7 +193,7 @@ impl StreamEncoder for UiMessageEncoder {
     fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>) {
         match event {
             StreamEvent::Started { message_id, session_id } => {
-                self.links.set_session(session_id);
+                self.links.iter_mut().for_each(|links| links.set_session(session_id));
                 let message_metadata = StartMetadata { session_id };
                 write_json(out, &StreamPart::Start { message_id, message_metadata });
             }
@@ -263,12 +265,12 @@ impl StreamEncoder for UiMessageEncoder {
 
 impl UiMessageEncoder {
     pub(crate) fn new(links: FileLinks) -> Self {
-        Self { links, open: None, blocks: 0, in_step: false, has_ended: false, broken: HashSet::new(), running: HashSet::new() }
+        Self { links: Some(links), ..Self::default() }
     }
 
     /// The files that a result shows: the SDK's own part, and one that says whose they are and what they show.
     fn files(&self, call: &str, response: &ToolResponse, out: &mut Vec<u8>) {
-        for file in self.links.of(call, response) {
+        for file in self.links.iter().flat_map(|links| links.of(call, response)) {
             write_json(out, &StreamPart::File { url: &file.url, media_type: file.media_type.media_type() });
             write_json(out, &StreamPart::Data(file.part()));
         }
@@ -422,7 +424,60 @@ fn error_text(failure: &Failure) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use quarterdeck_contracts::{HandlerAnswer, Meta, ModelCall};
+
     use super::*;
+
+    fn encoded(encoder: &mut UiMessageEncoder, event: &StreamEvent) -> Vec<Value> {
+        let mut out = Vec::new();
+        encoder.encode(event, &mut out);
+        let text = String::from_utf8(out).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .filter_map(|json| serde_json::from_str(json).ok())
+            .collect()
+    }
+
+    fn response(data: Value) -> Arc<ToolResponse> {
+        let meta: Meta = serde_json::from_value(json!({
+            "toolId": "build", "toolVersion": "1.0.0", "registryVersion": "1.0.0", "responseSchemaVersion": "1.1.0",
+            "duration": 0, "timestamp": "2026-01-13T09:00:00Z",
+        }))
+        .unwrap_or_else(|error| panic!("{error}"));
+        Arc::new(HandlerAnswer::success(data).stamp(meta))
+    }
+
+    #[test]
+    fn partial_results_are_preliminary_outputs_until_the_result_is_there() {
+        let mut encoder = UiMessageEncoder::default();
+        let call = ModelCall {
+            id: Some("c1".into()),
+            name: "build".into(),
+            arguments: CallArguments::Json(json!({})),
+        };
+        encoded(&mut encoder, &StreamEvent::ToolCall(Arc::new(TurnCall { id: "c1".into(), call })));
+        let partial = |data: Value| StreamEvent::PartialResult { id: "c1".into(), response: response(data) };
+        let parts = encoded(&mut encoder, &partial(json!({ "half": true })));
+        assert_eq!(parts.len(), 1);
+        assert_eq!(
+            (
+                &parts[0]["type"],
+                &parts[0]["toolCallId"],
+                &parts[0]["preliminary"],
+                &parts[0]["output"]["data"]
+            ),
+            (&json!("tool-output-available"), &json!("c1"), &json!(true), &json!({ "half": true }))
+        );
+        let result = StreamEvent::ToolResult { id: "c1".into(), response: response(json!(1)), gates: None };
+        let parts = encoded(&mut encoder, &result);
+        assert_eq!((&parts[0]["type"], parts[0].get("preliminary")), (&json!("tool-output-available"), None));
+        // The SDK would take it for the result.
+        let parts = encoded(&mut encoder, &partial(json!({ "late": true })));
+        let expected = json!({ "type": "data-partial", "id": "c1", "data": { "callId": "c1", "data": { "late": true } } });
+        assert_eq!(parts, [expected]);
+    }
 
     #[test]
     fn a_confirmation_has_its_reason_where_there_is_one() {

@@ -20,6 +20,7 @@ mod odd_requests;
 mod origins;
 mod required;
 mod sessions;
+mod tasks;
 mod tokens;
 mod unread;
 mod voice;

@@ -537,6 +537,7 @@ fn tools() -> Vec<(&'static str, Value)> {
         ("slow_look", both(reads)),
         ("book", both(json!({}))),
         ("slow_book", both(json!({}))),
+        ("slow_later", both(json!({ "execution": "background" }))),
         ("pay", both(json!({ "requiresConfirmation": true }))),
         ("leave", both(ends.clone())),
         ("bid_farewell", both(ends.clone())),
