@@ -9,24 +9,7 @@ use super::reader::Reader;
 
 /// The list that is there without being configured, and the one that the built-in tools name.
 const SENSITIVE: &str = "sensitive";
-const SENSITIVE_TOPICS: [&str; 16] = [
-    "blood",
-    "bomb",
-    "bombs",
-    "corpse",
-    "drugs",
-    "gore",
-    "gun",
-    "guns",
-    "naked",
-    "nude",
-    "self-harm",
-    "sexual",
-    "suicide",
-    "torture",
-    "weapon",
-    "weapons",
-];
+const SENSITIVE_TOPICS: [&str; 5] = ["gore", "nude", "suicide", "torture", "weapons"];
 
 pub(super) fn topics(from: &mut Reader) -> Topics {
     from.table(

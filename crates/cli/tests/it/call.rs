@@ -215,7 +215,7 @@ fn a_case_that_fails_shows_the_difference() {
         FAIL  word_count  has no call
               a case has `args` and `expect`, or `calls`
         FAIL  word_count  slip.case.json
-              is not a case file: unknown field `nmae`, expected one of `name`, `mode`, `now`, `given`, `calls`, `args`, `expect`, `exact`, `confirm`
+              is not a case file: unknown field `nmae`, expected one of `name`, `mode`, `now`, `given`, `said`, `calls`, `args`, `expect`, `exact`, `confirm`
         6 passed, 5 failed
         --- stderr
     "#]],
