@@ -135,6 +135,35 @@ test('operators who try a tool see every argument in full before they approve', 
   await leave();
 });
 
+test('the card says why the user is asked, and what they have asked for runs at once', async () => {
+  const tool = join(folder, 'tools', 'draw');
+  mkdirSync(tool, { recursive: true });
+  const text = { type: 'string', description: 'What.' };
+  const schema = {
+    toolId: 'draw', version: '1.0.0', description: 'Draws something.', category: 'action', sideEffects: 'writes',
+    idempotent: false, requiresConfirmation: 'policy', allowedModes: ['text'], latencyBudgetMs: 1000,
+    confirmWhen: { notRequestedThisTurn: true, topics: 'sensitive' }, requestedBy: { en: ['draw *'] },
+    parameters: { type: 'object', additionalProperties: false, required: ['what'], properties: { what: text } },
+  };
+  writeFileSync(join(tool, 'schema.json'), JSON.stringify(schema));
+  writeFileSync(join(tool, 'guide.md'), '# Draw\n\nDraws something. Use it when a picture is wanted.\n');
+  writeFileSync(join(tool, 'handler.js'), 'export const execute = async ({ args }) => ({ ok: true, data: args });\n');
+  const draw = (what) => ({ calls: [{ name: 'draw', arguments: { what } }] });
+  const script = join(folder, 'draw.json');
+  writeFileSync(script, JSON.stringify([draw('a fox'), { text: 'Here is your fox.' }, draw('two weapons')]));
+  const own = await startDeck({ QUARTERDECK_TEXT__REHEARSAL__SCRIPT: script }, join(folder, 'tools'));
+  const { page, by, say, leave } = await openPage(browser, own);
+  await say('Draw a fox');
+  await page.getByText('Here is your fox.').waitFor();
+  assert.equal(await by('confirm-card').count(), 0);
+  await say('Thank you.');
+  await by('confirm-approve').waitFor();
+  await says(by('confirm-reason'), /^You did not ask for this just now\. It touches on “weapons”\.$/);
+  await page.screenshot({ path: `${pictures}approval-reason.png` });
+  await leave();
+  await own.remove();
+});
+
 /** Where each character of an element's text is drawn. */
 function glyphs(element) {
   return element.evaluate((node) => {
