@@ -121,8 +121,10 @@ impl Site {
 
     /// How often a handler has run, by its own line in the trail.
     pub(crate) fn count_runs(&self, event: &str, what: &str) -> usize {
-        let is_it = |line: &&Value| line.to_string().contains(&format!("\"what\":\"{what}\""));
-        self.trail(&format!("handler.{event}")).iter().filter(is_it).count()
+        let is_it = |line: &&Value| {
+            line["source"] == "handler" && line.to_string().contains(&format!("\"what\":\"{what}\""))
+        };
+        self.trail(event).iter().filter(is_it).count()
     }
 
     /// The sum of a tool's counters over all clients. The server must have stopped.
