@@ -73,7 +73,7 @@ fn what_it_can_do_is_what_is_declared() {
         - ignore_user: Ends the conversation with a farewell and answers nothing from this user, in text and in voice, until the time has run out.
         - kb_get: Gives the whole text of records whose ids are known, with what they rest on.
         - kb_search: Finds the records that answer a question best, by their words and by their meaning, with a passage of each.
-        - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it.
+        - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it, in their record or in a link record.
         - rank_results: Puts items you already have in order by weighted criteria, always the same way, and says why each one stands where it stands.
         - start_voice_session: Opens a spoken session on the user's page, with the request that it should take up first.
         - validate_email: Checks the form of one e-mail address, gives its normal form, says what is wrong and spots likely typos. Nothing is looked up.
