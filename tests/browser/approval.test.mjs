@@ -151,7 +151,7 @@ test('the card says why the user is asked, and what they have asked for runs at 
   const draw = (what) => ({ calls: [{ name: 'draw', arguments: { what } }] });
   const script = join(folder, 'draw.json');
   writeFileSync(script, JSON.stringify([draw('a fox'), { text: 'Here is your fox.' }, draw('two weapons')]));
-  const own = await startDeck({ QUARTERDECK_TEXT__REHEARSAL__SCRIPT: script }, join(folder, 'tools'));
+  const own = await startDeck({ QUARTERDECK_TEXT__REHEARSAL__SCRIPT: script }, { tools: join(folder, 'tools') });
   const { page, by, say, leave } = await openPage(browser, own);
   await say('Draw a fox');
   await page.getByText('Here is your fox.').waitFor();

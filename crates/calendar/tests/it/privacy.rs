@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::handler::CapabilityErrorCode;
+use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{CalendarViewer, Overlay, Store, Table, answer_calendar};
 use serde_json::{Value, json};
 
@@ -83,4 +83,28 @@ fn personal_calendar_is_named_by_clients_who_have_signed_in_and_by_no_others() {
     };
     assert_eq!(uses(&viewer("ann")), [Some(CapabilityErrorCode::AuthError); 3]);
     assert_eq!(uses(&CalendarViewer { may_use_personal: true, ..viewer("ann") }), [None; 3]);
+}
+
+#[test]
+fn client_changes_its_own_bookings_and_one_with_the_claim_those_of_all() {
+    let change = |viewer: &CalendarViewer, id: &str| {
+        let overlay = Arc::new(Overlay::new(store()));
+        let scope = Scope::new(&overlay, &viewer.client_id);
+        let calendar = calendar_in("UTC");
+        let to = json!({ "id": id, "start": "2026-01-13T18:00:00Z", "end": "2026-01-13T19:00:00Z" });
+        let moved = ready(answer_calendar(&calendar, viewer, &scope, "moveEvent", &[to]));
+        let cancelled =
+            ready(answer_calendar(&calendar, viewer, &scope, "cancelEvent", &[json!({ "id": id })]));
+        let code = |result: Result<Value, CapabilityError>| result.err().map(|error| error.code);
+        [code(moved), code(cancelled)]
+    };
+    let bobs = ask(&viewer("bob"), "getEvents", json!({})).unwrap()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(change(&viewer("bob"), &bobs), [None; 2]);
+    let (hidden, seen) = (Some(CapabilityErrorCode::NotFound), Some(CapabilityErrorCode::AuthError));
+    assert_eq!(change(&viewer("ann"), &bobs), [hidden; 2]);
+    assert_eq!(change(&viewer("ann"), "none@such"), [hidden; 2], "an id cannot be tried out");
+    assert_eq!(change(&CalendarViewer { sees_details: true, ..viewer("ann") }, &bobs), [seen; 2]);
+    let manager = CalendarViewer { may_manage: true, ..viewer("ann") };
+    assert_eq!(change(&manager, &bobs), [None; 2]);
+    assert_eq!(change(&manager, "room@fram"), [None; 2]);
 }
