@@ -27,8 +27,8 @@ pub(crate) struct ToolCall {
     /// The calls that led to this one, the outermost first.
     pub(crate) ancestors: Vec<Ancestor>,
     pub(crate) approval: Approval,
-    /// What the handler's precheck saw, once the user has approved.
-    pub(crate) seen: Value,
+    /// What the handler's precheck saw, once the user has approved. Boxed, because few calls have it.
+    pub(crate) seen: Option<Box<Value>>,
     /// What it goes on as, if its tool may run in the background.
     pub(crate) task: Option<Arc<Task>>,
 }
@@ -88,7 +88,7 @@ impl ToolCall {
             trace: Trace::default(),
             ancestors,
             approval: Approval::NotNeeded,
-            seen: Value::Null,
+            seen: None,
             task: None,
         }
     }
@@ -111,7 +111,7 @@ impl ToolCall {
             rate_limit,
             ancestors: Vec::new(),
             approval: Approval::Granted(redemption),
-            seen,
+            seen: (!seen.is_null()).then(|| Box::new(seen)),
             task: None,
         }
     }

@@ -89,7 +89,7 @@ impl CallContext {
             session,
             clamped,
             capabilities: core.shared.blank_tool.capabilities.clone(),
-            seen: call.seen.clone(),
+            seen: call.seen.as_deref().cloned().unwrap_or_default(),
         };
         let mut ancestors = call.ancestors.clone();
         ancestors.push(Ancestor { call_id: call.entry.call_id.clone(), tool: call.entry.tool.clone() });
