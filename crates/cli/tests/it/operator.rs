@@ -171,16 +171,16 @@ fn a_client_is_erased_but_for_the_block_and_the_trail() {
         files.path(),
         &["clients", "erase", "fridtjof", "--yes"],
         expect![[r#"
-        exit 0
-        --- stdout
-        --- stderr
-        fridtjof was erased: 2 sessions, with calls, confirmations, values, images and rate limits (5 rows)
-        a block, the audit trail, appointments in the calendar and earlier backups stay
-    "#]],
+            exit 0
+            --- stdout
+            --- stderr
+            fridtjof was erased: 2 sessions, with calls, confirmations, values, images and rate limits (7 rows)
+            a block, the audit trail, appointments in the calendar and earlier backups stay
+        "#]],
     );
     assert_eq!(
         last_line(&files),
-        json!({ "event": "operator", "action": "erase_client", "clientId": "fridtjof", "rows": 5, "sessionsLeft": 0 })
+        json!({ "event": "operator", "action": "erase_client", "clientId": "fridtjof", "rows": 7, "sessionsLeft": 0 })
     );
     check(
         files.path(),
@@ -226,7 +226,7 @@ fn a_session_that_its_clients_list_has_lost_is_erased_too() {
             exit 0
             --- stdout
             --- stderr
-            hjalmar was erased: 1 session, with calls, confirmations, values, images and rate limits (2 rows)
+            hjalmar was erased: 1 session, with calls, confirmations, values, images and rate limits (3 rows)
             a block, the audit trail, appointments in the calendar and earlier backups stay
         "#]],
     );

@@ -248,7 +248,7 @@ impl Rollout {
         }
         let organisations = self.organisations.iter().map(|rule| &rule.organisation);
         let claims = self.claims.iter().map(|rule| &rule.claim);
-        if self.header_from.iter().chain(organisations).chain(claims.clone()).any(is_bad_name) {
+        if self.header_from.iter().chain(organisations).chain(claims.clone()).any(|name| is_bad_name(name)) {
             return Err(RolloutError::Name);
         }
         for claim in claims {
@@ -262,7 +262,7 @@ impl Rollout {
     }
 }
 
-fn is_bad_name(name: &String) -> bool {
+fn is_bad_name(name: &str) -> bool {
     name.trim().is_empty() || name.len() > MAX_NAME_BYTES
 }
 

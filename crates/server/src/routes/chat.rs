@@ -297,6 +297,12 @@ pub(super) fn describe() -> Operation {
             "Identifies repeated requests. 1 to 200 visible ASCII characters.",
             "b7c1",
         )
+        .optional_header(
+            "X-Quarterdeck-Version",
+            json!({ "type": "string", "minLength": 1, "maxLength": 100 }),
+            "The version of the tools for a new session, from an API key that the rollout trusts; ignored from others.",
+            "1.0.3fa9c2e1",
+        )
         .body::<ChatRequestShape>(&[("plain", plain), ("useChat", posted)])
         .response(200, "The streamed answer.", vec![Media::events::<StreamPart<'_>>(STREAM)])
         .errors(&[404, 409, 410])
