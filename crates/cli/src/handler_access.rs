@@ -75,27 +75,34 @@ pub(crate) fn warn_about_grants(snapshot: &Snapshot, grants: &Grants) {
 fn mismatches(snapshot: &Snapshot, grants: &Grants) -> Vec<String> {
     let mut lines = Vec::new();
     for (id, granted) in grants {
-        let Some(tool) = snapshot.find(id) else {
-            lines.push(format!("[tools.{id}] is configured, and there is no tool {id}"));
-            continue;
-        };
-        let metadata = tool.metadata();
-        for name in granted.secrets.keys().filter(|name| !metadata.secrets.contains_key(*name)) {
-            lines.push(format!(
-                "[tools.{id}.secrets] has {name}, which `secrets` in the tool's schema.json does not name; it is not used"
-            ));
+        match snapshot.find(id) {
+            Some(tool) => lines.extend(unused(tool.metadata(), granted)),
+            None => lines.push(format!("[tools.{id}] is configured, and there is no tool {id}")),
         }
     }
     for metadata in snapshot.tools().map(|tool| tool.metadata()) {
         let id = metadata.tool_id.as_str();
-        for (name, entry) in &metadata.secrets {
-            if !grants.get(id).is_some_and(|granted| granted.secrets.contains_key(name)) {
-                let host = &entry.host;
-                lines.push(format!(
-                    "the secret {name} of {id} is not configured, so its requests to {host} fail; set it under [tools.{id}.secrets]"
-                ));
-            }
-        }
+        let is_given = |name: &str| grants.get(id).is_some_and(|granted| granted.secrets.contains_key(name));
+        let missing = metadata.secrets.iter().filter(|(name, _)| !is_given(name));
+        lines.extend(missing.map(|(name, entry)| {
+            let host = &entry.host;
+            format!("the secret {name} of {id} is not configured, so its requests to {host} fail; set it under [tools.{id}.secrets]")
+        }));
     }
     lines
+}
+
+/// What is granted to a tool that does not ask for it.
+fn unused(metadata: &Metadata, granted: &ToolGrants) -> Vec<String> {
+    let id = metadata.tool_id.as_str();
+    let is_reached = |name: &str| metadata.network.iter().any(|host| host.eq_ignore_ascii_case(name));
+    let secrets = granted.secrets.keys().filter(|name| !metadata.secrets.contains_key(*name));
+    let secrets = secrets.map(|name| {
+        format!("[tools.{id}.secrets] has {name}, which `secrets` in the tool's schema.json does not name; it is not used")
+    });
+    let hosts = granted.private_hosts.iter().filter(|host| !host.name().is_none_or(is_reached));
+    let hosts = hosts.map(|host| {
+        format!("[tools.{id}] opens {host}, which `network` in the tool's schema.json does not name; it is not reached")
+    });
+    secrets.chain(hosts).collect()
 }

@@ -229,17 +229,20 @@ fn what_is_configured_for_a_tool_and_does_not_fit_it_is_warned_about() {
     let files = site(&json!({}));
     files.write(
         "quarterdeck.toml",
-        "[tools.telltales]\nprivate_hosts = [\"localhost:1\"]\n[tools.telltale.secrets]\nOTHER = { env = \"TELLTALE_KEY\" }\n",
+        "[tools.telltales]\nprivate_hosts = [\"localhost:1\"]\n[tools.telltale]\n\
+         private_hosts = [\"vault.internal:8200\", \"10.0.0.5:80\"]\nsecrets.OTHER = { env = \"TELLTALE_KEY\" }\n",
     );
     let server = serve(&files);
     let printed = server.printed.join("\n");
     for warning in [
         "[tools.telltales] is configured, and there is no tool telltales",
         "[tools.telltale.secrets] has OTHER, which `secrets` in the tool's schema.json does not name",
+        "[tools.telltale] opens vault.internal:8200, which `network` in the tool's schema.json does not name",
         "the secret API_KEY of telltale is not configured, so its requests to localhost fail",
     ] {
         assert!(printed.contains(warning), "{printed}");
     }
+    assert!(!printed.contains("10.0.0.5"), "an address has no name: {printed}");
     has_no_secret("the terminal", &printed);
 }
 

@@ -51,6 +51,16 @@ pub struct PrivateHost {
     pub(crate) port: u16,
 }
 
+impl PrivateHost {
+    /// The name in lower case, unless it is an address.
+    pub fn name(&self) -> Option<&str> {
+        match &self.host {
+            PrivateName::Name(name) => Some(name),
+            PrivateName::Address(_) => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PrivateName {
     /// In lower case.

@@ -174,7 +174,7 @@ impl ToolFetcher {
                 .map_err(|_| invalid("the method is malformed"))?,
             headers: headers_of(&request.headers)?,
             body: request.body,
-            has_left_its_host: false,
+            has_left_its_origin: false,
         };
         self.check(&hop.url)?;
         self.secrets.check_places(&hop)?;

@@ -9,7 +9,7 @@ use reqwest::header::{
 };
 use reqwest::{Method, Response, StatusCode};
 
-use super::{host_of, invalid};
+use super::invalid;
 
 /// Headers that cannot carry a secret of the origin that they were meant for. Everything else stays with it: keys of
 /// interfaces have as many names as there are interfaces.
@@ -25,9 +25,9 @@ pub(super) struct Hop {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Option<String>,
-    /// Whether a redirect has led to another host. From then on the tool's secrets stay behind, also on the way back:
+    /// Whether a redirect has led to another origin. From then on the tool's secrets stay behind, also on the way back:
     /// where the request goes is no longer the handler's decision.
-    pub(super) has_left_its_host: bool,
+    pub(super) has_left_its_origin: bool,
 }
 
 impl Hop {
@@ -47,12 +47,12 @@ impl Hop {
             }
         }
         if next.origin() != self.url.origin() {
+            self.has_left_its_origin = true;
             let names: Vec<_> = self.headers.keys().cloned().collect();
             for name in names.iter().filter(|name| !KEPT_ACROSS_ORIGINS.contains(name)) {
                 self.headers.remove(name);
             }
         }
-        self.has_left_its_host |= host_of(&next) != host_of(&self.url);
         self.url = next;
     }
 }

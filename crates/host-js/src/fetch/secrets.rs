@@ -119,7 +119,7 @@ impl ToolSecrets {
     pub(crate) fn add_to(&self, hop: &Hop, is_opened: bool) -> (Url, HeaderMap, bool) {
         let (mut url, mut headers) = (hop.url.clone(), hop.headers.clone());
         let mut has_secret = false;
-        if hop.has_left_its_host || (url.scheme() != "https" && !is_opened) {
+        if hop.has_left_its_origin || (url.scheme() != "https" && !is_opened) {
             return (url, headers, false);
         }
         for BoundSecret { place, value, .. } in self.for_host(&host_of(&hop.url)) {

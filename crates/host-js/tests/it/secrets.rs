@@ -171,6 +171,16 @@ async fn secrets_go_to_no_other_host_and_do_not_come_back() {
             echo.take().iter().map(|request| request.contains(KEY) && request.contains(TENANT)).collect();
         assert_eq!(found, with_secrets, "{url}");
     }
+    // Another port is another server.
+    let port = echo.url("localhost", &format!("x?to={}", other.url("localhost", "there")));
+    assert_eq!(fetched(&handler, &port, json!({})).await.0["status"], 200);
+    let [at_other] = &other.take()[..] else { panic!("one request") };
+    assert!(!at_other.contains(KEY) && !at_other.contains(TENANT), "{at_other}");
+    echo.take();
+    // A redirect that has the secret's place already.
+    fetched(&handler, &echo.url("localhost", "x?to=/y?tenant=forged"), json!({})).await;
+    let again = echo.take().pop().unwrap();
+    assert!(again.starts_with(&format!("GET /y?tenant={TENANT} ")), "{again}");
     // A server that writes the secret into the address of another host.
     let leak = echo.url("localhost", &format!("x?to={}", other.url("127.0.0.1", "?k={KEY}")));
     let (told, logs) = fetched(&handler, &leak, json!({})).await;
