@@ -14,7 +14,7 @@ pub use kind::{ImageInfo, ImageType, MAX_IMAGE_SIDE_PIXELS};
 ///
 /// One request asks for one image and costs money, so an implementation sends it once: it never retries, and its error
 /// says whether the provider may have done the work. It returns the bytes as they came; their type is not believed but
-/// read with [`ImageInfo::read`] by whoever keeps them.
+/// read with [`ImageInfo::read`] before they are kept.
 pub trait ImageProvider: Send + Sync {
     /// `provider/model`.
     fn name(&self) -> &str;
