@@ -55,6 +55,8 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How many calls there may be, those included whose client is away.
     pub calls: usize,
+    /// What the model is asked to say while a tool takes long and there is silence. Absent: nothing.
+    pub filler: Option<String>,
 }
 
 impl Default for Settings {
@@ -67,6 +69,7 @@ impl Default for Settings {
             max_duration: Duration::from_secs(2 * 3_600),
             idle_timeout: Duration::from_secs(45),
             calls: 500,
+            filler: None,
         }
     }
 }

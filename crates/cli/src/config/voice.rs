@@ -4,7 +4,7 @@ use quarterdeck_agents::voice::Settings;
 use quarterdeck_transports::{GeminiLiveConfig, OpenAiRealtimeConfig, Secret};
 
 use super::endpoint::{Defaults, Endpoint, GEMINI_KEYS, OPENAI_KEYS, endpoint};
-use super::kinds::{Choices, base_url, choice, choices, line, secret_file, whole};
+use super::kinds::{Choices, base_url, choice, choices, line, or_none, secret_file, whole};
 use super::origin::Origin;
 use super::reader::{Reader, settings};
 
@@ -54,6 +54,8 @@ pub(super) fn voice(from: &mut Reader, max_calls: usize) -> Voice {
         "guide_tokens": whole(0, 1_000_000) => settings.guide_tokens,
             "Tokens that the tools' full guides may take; beyond it each tool gets one line";
         "declare": choice() => settings.declare, "Tools that the model is told about: all, or those of its mode";
+        "filler": or_none(line()) => settings.filler,
+            "What the model is asked to say while a tool takes long and there is silence; \"none\" for nothing";
     }
     Voice { provider: live_provider(provider, endpoint, voice), settings }
 }

@@ -149,7 +149,11 @@ impl<S: CallSession> CallState<S> {
 
     pub(super) fn on_tick(&mut self) {
         let now = self.timing.now;
-        for call in self.pending.take_slow(now) {
+        let slow = self.pending.take_slow(now);
+        if !slow.is_empty() {
+            self.fill_silence();
+        }
+        for call in slow {
             let text = format!("{} is taking a moment.", call.name);
             self.send_client(ClientOutput::Progress { id: call.shown_id.clone(), text });
         }
@@ -167,6 +171,16 @@ impl<S: CallSession> CallState<S> {
             || self.timing.stop_deadline.is_some()
             || self.farewell.is_some();
         self.timing.next_tick = now + if is_busy { BUSY_TICK } else { IDLE_TICK };
+    }
+
+    /// Has the model say the configured words while a tool takes long, unless the user still hears something.
+    fn fill_silence(&mut self) {
+        let Some(filler) = &self.settings.filler else { return };
+        if !self.speech.unplayed().is_zero() {
+            return;
+        }
+        let note = format!("A tool takes a moment. Say only this, and then wait for its result: {filler}");
+        self.send_provider(ProviderOutput::Note { text: format_notes(&[note]), asks: true });
     }
 
     fn check_end(&mut self) {

@@ -408,6 +408,14 @@ impl VoiceHarness {
         harness
     }
 
+    /// With words for the time that a slow tool takes.
+    pub(crate) fn with_filler(filler: &str) -> Self {
+        let mut harness = Self::new();
+        let settings = Settings { filler: Some(filler.into()), ..Settings::default() };
+        harness.agent = agent(&harness.orchestrator, &harness.registry, harness.model.clone(), settings);
+        harness
+    }
+
     /// With another model than the actor.
     pub(crate) fn with_model(model: Arc<dyn LiveModel>) -> Self {
         let mut harness = Self::new();

@@ -50,6 +50,19 @@ async fn audio_flows_while_a_tool_runs_and_the_client_gets_progress() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_configured_filler_is_spoken_once_while_a_tool_takes_long() {
+    let harness = VoiceHarness::with_filler("One moment, please.");
+    let _client = harness.connect_client().await;
+    harness.model.send(tool_calls(&[("call-0000001", "slow_look", json!({ "what": "x" }))])).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let inputs = harness.model.take_inputs();
+    assert_eq!(inputs.matches("One moment, please.").count(), 1, "{inputs}");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let inputs = harness.model.take_inputs();
+    assert!(inputs.contains("result function-call-0000001") && !inputs.contains("One moment"), "{inputs}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cancelled_tool_call_gets_no_result() {
     let harness = VoiceHarness::new();
     let client = harness.connect_client().await;
