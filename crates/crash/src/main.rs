@@ -4,12 +4,15 @@
 
 mod calls;
 mod commits;
+mod tasks;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["commits", path, round] => commits::run(path, round),
         ["calls", folder, calls @ ..] => calls::run(folder, calls),
-        _ => panic!("crash commits STORE ROUND, or crash calls FOLDER CALL…"),
+        ["tasks", folder, round] => tasks::run(folder, round, false),
+        ["tasks-end", folder, round] => tasks::run(folder, round, true),
+        _ => panic!("crash commits STORE ROUND, crash calls FOLDER CALL…, or crash tasks FOLDER ROUND"),
     }
 }

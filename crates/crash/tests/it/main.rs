@@ -11,6 +11,7 @@
 
 mod calls;
 mod commits;
+mod tasks;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -47,8 +47,8 @@ async fn the_context_is_what_the_contract_says() {
             "capabilities": { "messaging": true, "voice": false, "audit": true, "progress": true, "calendar": true,
                               "kb": true, "moderation": true, "store": true, "tools": true },
             "speaking": false,
-            "names": ["audit", "calendar", "call", "callId", "callTool", "capabilities", "client", "clientId", "kb",
-                      "messaging", "mode", "progress", "session", "store", "tool", "voice"],
+            "names": ["audit", "calendar", "call", "callId", "callTool", "capabilities", "client", "clientId", "emit",
+                      "kb", "messaging", "mode", "progress", "session", "signal", "store", "tool", "voice"],
         })
     );
 }
