@@ -216,13 +216,18 @@ impl HttpClient {
 }
 
 /// The pause that a server asks for, in seconds: a number, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<f64> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<f64> {
+    parse_retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?.trim(), now())
+}
+
+/// Zoom writes its dates like RFC 3339.
+fn parse_retry_after(text: &str, now: Timestamp) -> Option<f64> {
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => {
-            let at = rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
-            at.duration_since(now()).as_secs_f64()
+            let at = rfc2822::DateTimeParser::new().parse_timestamp(text);
+            let at: Timestamp = at.or_else(|_| text.parse()).ok()?;
+            at.duration_since(now).as_secs_f64()
         }
     };
     seconds.is_finite().then(|| seconds.clamp(0.0, MAX_RETRY_AFTER_SECONDS))
@@ -231,4 +236,41 @@ fn retry_after(headers: &HeaderMap) -> Option<f64> {
 #[expect(clippy::disallowed_methods, reason = "dates in headers are of the server's clock, not of a call's")]
 fn now() -> Timestamp {
     Timestamp::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_read_as_seconds_or_as_a_date_and_is_bounded() {
+        let now = "2015-10-21T07:28:00Z".parse().unwrap();
+        for (text, after) in [
+            ("9", Some(9.0)),
+            ("1.5", Some(1.5)),
+            ("Wed, 21 Oct 2015 07:28:30 GMT", Some(30.0)),
+            ("2015-10-21T07:28:30Z", Some(30.0)),
+            ("Wed, 21 Oct 2015 07:00:00 GMT", Some(0.0)),
+            ("999999999", Some(MAX_RETRY_AFTER_SECONDS)),
+            ("-1", Some(0.0)),
+            ("NaN", None),
+            ("tomorrow", None),
+        ] {
+            assert_eq!(parse_retry_after(text, now), after, "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_travel_unencrypted_on_this_machine_only() {
+        for fine in
+            ["https://www.example.com/v3/", "http://127.0.0.1:9", "http://[::1]:9", "http://localhost:9"]
+        {
+            assert!(check_address(fine).is_ok(), "{fine}");
+        }
+        for bad in ["http://example.com", "http://10.0.0.1", "http://localhost.example.com"] {
+            assert_eq!(check_address(bad), Err(AddressError::NotEncrypted), "{bad}");
+        }
+        assert_eq!(check_address("https://a:b@example.com"), Err(AddressError::HasCredentials));
+        assert_eq!(check_address("www.example.com"), Err(AddressError::NotHttp));
+    }
 }
