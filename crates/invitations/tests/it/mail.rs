@@ -55,7 +55,7 @@ fn part<'a>(mail: &'a ParsedMail<'a>, kind: &str) -> &'a ParsedMail<'a> {
 }
 
 /// Reads the calendar part as another program does.
-fn only_event(ics: &str) -> (IcsFile, icalendar::Event) {
+pub(crate) fn only_event(ics: &str) -> (IcsFile, icalendar::Event) {
     let file: IcsFile = ics.parse().unwrap();
     let event = file.components.iter().find_map(|component| match component {
         CalendarComponent::Event(event) => Some(event.clone()),

@@ -5,4 +5,5 @@
 mod mail;
 mod mail_server;
 mod outbox;
+mod real_server;
 mod world;
