@@ -38,7 +38,10 @@ pub fn invitation(event: &Event, kind: NoticeKind, owner: &Owner, now: SystemTim
         file.person("ORGANIZER", &owner.name, &owner.email);
     }
     for attendee in &event.attendees {
-        file.attendee(attendee);
+        match kind {
+            NoticeKind::Invitation | NoticeKind::Update => file.invitee(attendee),
+            NoticeKind::Cancellation => file.attendee(attendee),
+        }
     }
     if let Some(url) = &event.conference {
         file.conference(url);

@@ -110,6 +110,12 @@ impl IcsWriter {
         self.line(&format!("ATTENDEE:mailto:{}", one_line(address)));
     }
 
+    /// Someone who is asked to answer: without `RSVP` most programs show no buttons for that.
+    pub(super) fn invitee(&mut self, address: &str) {
+        let parameters = "ROLE=REQ-PARTICIPANT;PARTSTAT=NEEDS-ACTION;RSVP=TRUE";
+        self.line(&format!("ATTENDEE;{parameters}:mailto:{}", one_line(address)));
+    }
+
     /// A name in quotation marks cannot hold one.
     pub(super) fn person(&mut self, role: &str, name: &str, address: &str) {
         let name = one_line(name).replace('"', "'");

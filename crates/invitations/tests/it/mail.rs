@@ -91,6 +91,7 @@ async fn an_invitation_holds_words_and_a_calendar_object_that_other_programs_rea
     assert_eq!(read.property_value("ORGANIZER"), Some("mailto:grace@example.com"));
     let attendees = &read.multi_properties()["ATTENDEE"];
     let addresses: Vec<_> = attendees.iter().map(|attendee| attendee.value()).collect();
+    assert!(attendees.iter().all(|attendee| attendee.params()["RSVP"].value() == "TRUE"), "they can answer");
     assert_eq!(addresses, ["mailto:ada@example.com", "mailto:bob@example.org"]);
 
     let attached = part(&mail, "application/ics");
