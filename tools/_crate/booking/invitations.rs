@@ -18,13 +18,15 @@ impl InvitationReport {
         let Invitations { notified, ics } = invitations;
         let count = |status: NoticeStatus| notified.iter().filter(|one| one.status == status).count();
         let failed = count(NoticeStatus::Failed);
+        // An invitation that is queued is sent a moment after the answer.
+        let told_by = if count(NoticeStatus::Queued) > 0 { "being told by" } else { "told by" };
         let summary = match notified.first() {
             None if ics.is_some() => "No invitation was sent; pass the .ics on to the attendees.".to_owned(),
             None => "No attendee was told.".to_owned(),
-            Some(first) if failed == 0 => format!("{} told by {}.", people(notified.len()), first.how),
+            Some(first) if failed == 0 => format!("{} {told_by} {}.", people(notified.len()), first.how),
             Some(first) => {
                 let told = notified.len() - failed;
-                format!("{} told by {}; {} could not be reached.", people(told), first.how, failed)
+                format!("{} {told_by} {}; {} could not be reached.", people(told), first.how, failed)
             }
         };
         Self { summary, notified, ics }
