@@ -13,6 +13,7 @@ test: setup ## Run every test
 	@scripts/model
 	@scripts/faketime
 	@scripts/radicale
+	@scripts/mail-server
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients

@@ -12,6 +12,7 @@ mod file;
 mod folders;
 mod grants;
 mod images;
+mod invitations;
 mod kinds;
 mod listing;
 mod origin;
@@ -29,6 +30,7 @@ mod topics;
 mod unknown;
 mod value;
 mod voice;
+mod zoom;
 
 use std::collections::BTreeSet;
 

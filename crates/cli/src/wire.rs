@@ -11,9 +11,10 @@ use anyhow::Context;
 use quarterdeck_calendar::{Calendars, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Options, Tree, compile};
 use quarterdeck_contracts::{Calendar, Store};
-use quarterdeck_remote_calendar::CalDavCalendar;
-use quarterdeck_runtime::Registry;
+use quarterdeck_invitations::InvitationSender;
+use quarterdeck_remote_calendar::{CalDavCalendar, GoogleCalendar, WallClock, Zoom};
 use quarterdeck_runtime::audit::AuditLog;
+use quarterdeck_runtime::{Clock, Registry, SystemClock};
 use quarterdeck_store::SqliteStore;
 
 use crate::config::{CalendarBackend, CalendarSettings, LocalConfig};
@@ -83,14 +84,37 @@ pub(crate) fn calendar(config: &LocalConfig) -> anyhow::Result<LocalCalendar> {
     Ok(LocalCalendar::from_config(config.calendar.calendars.clone())?)
 }
 
-/// Every configured calendar, each with its backend.
-pub(crate) fn calendars(settings: &CalendarSettings) -> anyhow::Result<Calendars> {
+/// Every configured calendar, each with its backend. Invitations are sent by a server alone, which has an outbox.
+pub(crate) fn calendars(
+    settings: &CalendarSettings,
+    invitations: Option<&InvitationSender>,
+) -> anyhow::Result<Calendars> {
     let mut builder = Calendars::builder(settings.calendars.clone())?;
     for (name, backend) in &settings.backends {
         let backend: Arc<dyn Calendar> = match backend {
             CalendarBackend::CalDav(config) => Arc::new(CalDavCalendar::new(config.clone())?),
+            CalendarBackend::Google(config) => Arc::new(GoogleCalendar::new(config, wall_clock())?),
         };
         builder = builder.calendar(name, backend);
     }
+    if let Some(zoom) = &settings.zoom {
+        builder = builder.conferences(Arc::new(Zoom::new(zoom, wall_clock())?));
+    }
+    if let Some(invitations) = invitations {
+        builder = builder.notifier(Arc::new(invitations.notifier()));
+    }
     Ok(builder.build())
+}
+
+/// What sends the invitations in a store's outbox, if a mail server is configured.
+pub(crate) fn invitations(
+    settings: &CalendarSettings,
+    store: Arc<dyn Store>,
+) -> anyhow::Result<Option<InvitationSender>> {
+    let sender = settings.smtp.as_ref().map(|smtp| InvitationSender::new(smtp, store, wall_clock()));
+    Ok(sender.transpose()?)
+}
+
+fn wall_clock() -> WallClock {
+    Arc::new(|| SystemClock.now())
 }

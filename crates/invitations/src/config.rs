@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use jiff::tz::TimeZone;
 use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, TlsParameters};
@@ -71,6 +72,11 @@ impl fmt::Debug for MailServer {
 }
 
 impl SmtpConfig {
+    /// Says what is wrong with it, before a server starts with it.
+    pub fn validate(&self) -> Result<(), SmtpConfigError> {
+        self.check().map(|_| ())
+    }
+
     pub(crate) fn check(&self) -> Result<MailServer, SmtpConfigError> {
         let host = self.host.trim().to_owned();
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':');
@@ -79,6 +85,9 @@ impl SmtpConfig {
         }
         if self.encryption == Encryption::None && !is_loopback(&host) {
             return Err(SmtpConfigError::Unencrypted);
+        }
+        if TimeZone::get(&self.time_zone).is_err() {
+            return Err(SmtpConfigError::TimeZone(self.time_zone.clone()));
         }
         let from: Mailbox = self.from.parse().map_err(|_| SmtpConfigError::From(self.from.clone()))?;
         let mut tls = TlsParameters::builder(host.clone());

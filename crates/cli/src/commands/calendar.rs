@@ -128,7 +128,8 @@ async fn list(options: &CalendarListOptions) -> anyhow::Result<ExitStatus> {
         time_max: to.to_string(),
         calendars: options.calendar.iter().cloned().collect(),
     };
-    let mut events = wire::calendars(&config.calendar)?.events(query, Arc::new(Overlay::new(store))).await?;
+    let mut events =
+        wire::calendars(&config.calendar, None)?.events(query, Arc::new(Overlay::new(store))).await?;
     // Of use to a change, and there is none here.
     events.iter_mut().for_each(|event| event.version = None);
     match options.format {

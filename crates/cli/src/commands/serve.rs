@@ -8,6 +8,7 @@ use anyhow::Context;
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
+use quarterdeck_calendar::Calendars;
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_knowledge::KnowledgeBase;
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
@@ -106,7 +107,10 @@ async fn run_server(
     calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars.calendars);
     config::warn_about_missing_lists(&registry.snapshot(), &config.topics);
     let searched = knowledge.clone().map(|base| Arc::new(base) as _);
-    let orchestrator = orchestrator(&config, store, feed.clone(), searched)?;
+    let invitations = wire::invitations(&config.calendar, store.clone())?;
+    let calendars = wire::calendars(&config.calendar, invitations.as_ref())?;
+    let sources = Sources { calendars, knowledge: searched };
+    let orchestrator = orchestrator(&config, store, feed.clone(), sources)?;
     registry.observe_hosts(&orchestrator.host_observer());
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let operations = operations(&config.folders, feed, &registry);
@@ -122,6 +126,9 @@ async fn run_server(
     let mut tasks = JoinSet::new();
     let progress = wire::ProgressLines::default();
     tasks.spawn(sweep(orchestrator.clone(), agents.text, versions));
+    if let Some(invitations) = invitations {
+        tasks.spawn(invitations.run());
+    }
     if let Some(base) = knowledge {
         tasks.spawn(update_knowledge(base, config.folders.clone(), progress.clone()));
     }
@@ -194,19 +201,25 @@ fn app(
     }))
 }
 
+/// What handlers look things up in.
+struct Sources {
+    calendars: Calendars,
+    knowledge: Option<Arc<dyn Knowledge>>,
+}
+
 fn orchestrator(
     config: &Config,
     store: Arc<dyn Store>,
     feed: Arc<AuditFeed>,
-    knowledge: Option<Arc<dyn Knowledge>>,
+    sources: Sources,
 ) -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(RuntimeParts {
         policy: config.policy.clone(),
         audit: feed,
-        calendar: Some(Arc::new(wire::calendars(&config.calendar)?)),
+        calendar: Some(Arc::new(sources.calendars)),
         calendar_details_claim: config.calendar.details_claim.clone(),
         calendar_manage_claim: config.calendar.manage_claim.clone(),
-        knowledge,
+        knowledge: sources.knowledge,
         capabilities: handler_kinds::configured_capabilities(&config.images)?,
         config_keys: config.config_keys.clone(),
         topics: config.topics.clone(),

@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quarterdeck_calendar::{CalendarConfig, ConfigError, LocalCalendar};
-use quarterdeck_remote_calendar::{CalDavConfig, Credential, check_address};
+use quarterdeck_invitations::SmtpConfig;
+use quarterdeck_remote_calendar::{
+    CalDavConfig, Credential, GOOGLE_BASE_URL, GoogleConfig, GoogleCredentials, SendUpdates, ZoomConfig,
+    check_address,
+};
 use quarterdeck_runtime::RequiredClaim;
 use quarterdeck_transports::Secret;
 
+use super::invitations::smtp;
 use super::kinds::{base_url, boolean, choice, choices, claim, line, list, seconds};
 use super::problem::Problem;
 use super::raw::CALENDAR_SECRET;
 use super::reader::{Reader, settings};
+use super::zoom::zoom;
 
 /// Every calendar, and the claims that open more of them.
 #[derive(Debug, Clone)]
@@ -23,18 +29,24 @@ pub(crate) struct CalendarSettings {
     pub(crate) details_claim: Option<RequiredClaim>,
     /// With this claim a client may move and cancel all events.
     pub(crate) manage_claim: Option<RequiredClaim>,
+    /// Sends invitations.
+    pub(crate) smtp: Option<SmtpConfig>,
+    /// Makes links to video calls.
+    pub(crate) zoom: Option<ZoomConfig>,
 }
 
 /// A backend, ready to be built.
 #[derive(Debug, Clone)]
 pub(crate) enum CalendarBackend {
     CalDav(CalDavConfig),
+    Google(GoogleConfig),
 }
 
 choices! {
     enum BackendKind {
         Local = "local",
         CalDav = "caldav",
+        Google = "google",
     }
 }
 
@@ -70,7 +82,8 @@ pub(super) fn calendar(from: &mut Reader) -> CalendarSettings {
         from.add_problem(key, format!("`{key}`: {error}"), None);
     }
     let backends = backends(from, &config);
-    CalendarSettings { calendars: config, backends, details_claim, manage_claim }
+    let (smtp, zoom) = (smtp(from, &config), zoom(from, &config));
+    CalendarSettings { calendars: config, backends, details_claim, manage_claim, smtp, zoom }
 }
 
 /// Reads a table for each calendar that has one.
@@ -112,51 +125,129 @@ fn refuse_name(from: &mut Reader, name: &str, config: &CalendarConfig) {
     from.problems.push(Problem { origin, message, help });
 }
 
+/// The keys of one calendar, whatever keeps it.
+struct BackendKeys {
+    kind: BackendKind,
+    url: Option<String>,
+    calendar: Option<String>,
+    user: Option<String>,
+    password: Option<Credential>,
+    timeout: Duration,
+    mirror: bool,
+    send_updates: bool,
+    meet: bool,
+}
+
 /// Reads the keys of one calendar, which begin with `prefix` in the current table.
 fn read(from: &mut Reader, prefix: &str, name: &str, config: &CalendarConfig) -> Option<CalendarBackend> {
+    let keys = read_keys(from, prefix, name);
+    match keys.kind {
+        BackendKind::Local => None,
+        BackendKind::CalDav => caldav(from, keys, name, config),
+        BackendKind::Google => google(from, keys, name, config),
+    }
+}
+
+fn read_keys(from: &mut Reader, prefix: &str, name: &str) -> BackendKeys {
     let key = |key: &str| format!("{prefix}{key}");
     let mut kind = BackendKind::Local;
     from.set(&key("kind"), choice(), &mut kind, "What keeps it: \"local\" is our own store");
-    let about = "The calendar's own address on a CalDAV server, or the server's";
+    let about = "The calendar's own address on a CalDAV server, or the server's; for Google the API, if it is elsewhere";
     let url = from.optional(&key("url"), base_url(&["http", "https"]), about);
-    let about =
-        "Which of the user's calendars, by its name or the last part of its path, where there are several";
+    let about = "Which of the user's calendars, by its name or the last part of its path, where there are several; \
+                 for Google its address [default there: primary]";
     let calendar = from.optional(&key("calendar"), line(), about);
-    let user = from.optional(&key("user"), line(), "Who we are to the server").unwrap_or_default();
+    let about = "Who we are to the server; for Google the user on whose behalf a service account acts";
+    let user = from.optional(&key("user"), line(), about);
     let variable = format!("{CALENDAR_SECRET}{}", name.to_uppercase());
-    let about = "A file that holds the password; the variable QUARTERDECK_CALENDAR_SECRET_NAME wins over it";
+    let about = "A file that holds the password, or for Google the JSON of a service account's key or of an authorised \
+                 user; the variable QUARTERDECK_CALENDAR_SECRET_NAME wins over it";
     let way_out = format!("set {variable}, or name a file that holds it in `{TABLE}.{name}.password_file`");
     let (password, _) = from.secret(&key("password"), &[&variable], about, &way_out);
+    let password = password.map(|password: Secret| Credential::new(password.expose()));
     let mut timeout = Duration::from_secs(5);
     from.set(&key("timeout_seconds"), seconds(1, 60), &mut timeout, "How long one request may take");
     let mut mirror = true;
     let about = "Keep a copy in memory and ask for what has changed; off for calendars that are very large";
     from.set(&key("mirror"), boolean(), &mut mirror, about);
-    match kind {
-        BackendKind::Local => None,
-        BackendKind::CalDav => {
-            let full = |key: &str| format!("{TABLE}.{name}.{key}");
-            let Some(url) = url else {
-                let message = format!("`{}` is needed: where is the CalDAV server?", full("url"));
-                from.add_serve_problem(&full("kind"), message, None);
-                return None;
-            };
-            if let Err(error) = check_address(&url) {
-                from.add_problem(&full("url"), format!("`{}`: {error}", full("url")), None);
-                return None;
-            }
-            let password = password.as_ref().map(|password: &Secret| Credential::new(password.expose()));
-            let (name, time_zone) = (name.to_owned(), config.time_zone.clone());
-            Some(CalendarBackend::CalDav(CalDavConfig {
-                name,
-                url,
-                calendar,
-                user,
-                password,
-                time_zone,
-                timeout,
-                mirror,
-            }))
-        }
+    let (mut send_updates, mut meet) = (true, false);
+    let about = "Whether Google tells attendees of bookings and changes";
+    from.set(&key("send_updates"), boolean(), &mut send_updates, about);
+    let about = "Whether Google adds a link to Meet to bookings that want a video call";
+    from.set(&key("meet"), boolean(), &mut meet, about);
+    BackendKeys { kind, url, calendar, user, password, timeout, mirror, send_updates, meet }
+}
+
+fn caldav(
+    from: &mut Reader,
+    keys: BackendKeys,
+    name: &str,
+    config: &CalendarConfig,
+) -> Option<CalendarBackend> {
+    let full = |key: &str| format!("{TABLE}.{name}.{key}");
+    let Some(url) = keys.url else {
+        let message = format!("`{}` is needed: where is the CalDAV server?", full("url"));
+        from.add_serve_problem(&full("kind"), message, None);
+        return None;
+    };
+    if let Err(error) = check_address(&url) {
+        from.add_problem(&full("url"), format!("`{}`: {error}", full("url")), None);
+        return None;
     }
+    Some(CalendarBackend::CalDav(CalDavConfig {
+        name: name.to_owned(),
+        url,
+        calendar: keys.calendar,
+        user: keys.user.unwrap_or_default(),
+        password: keys.password,
+        time_zone: config.time_zone.clone(),
+        timeout: keys.timeout,
+        mirror: keys.mirror,
+    }))
+}
+
+fn google(
+    from: &mut Reader,
+    keys: BackendKeys,
+    name: &str,
+    config: &CalendarConfig,
+) -> Option<CalendarBackend> {
+    let full = |key: &str| format!("{TABLE}.{name}.{key}");
+    let Some(secret) = keys.password else {
+        let message = format!("the calendar {name} at Google needs credentials");
+        let help = format!(
+            "set {CALENDAR_SECRET}{} to the JSON of a service account's key or of an authorised user, or name a file that \
+             holds it in `{}`",
+            name.to_uppercase(),
+            full("password_file")
+        );
+        from.add_serve_problem(&full("kind"), message, Some(help));
+        return None;
+    };
+    let credentials = match GoogleCredentials::parse(&secret, keys.user) {
+        Ok(credentials) => credentials,
+        Err(error) => {
+            from.add_serve_problem(
+                &full("password_file"),
+                format!("`{}`: {error}", full("password_file")),
+                None,
+            );
+            return None;
+        }
+    };
+    let google = GoogleConfig {
+        name: name.to_owned(),
+        calendar_id: keys.calendar.unwrap_or_else(|| "primary".into()),
+        base_url: keys.url.unwrap_or_else(|| GOOGLE_BASE_URL.into()),
+        credentials,
+        time_zone: config.time_zone.clone(),
+        timeout: keys.timeout,
+        send_updates: if keys.send_updates { SendUpdates::All } else { SendUpdates::None },
+        meet: keys.meet,
+    };
+    if let Err(error) = check_address(&google.base_url) {
+        from.add_problem(&full("url"), format!("`{}`: {error}", full("url")), None);
+        return None;
+    }
+    Some(CalendarBackend::Google(google))
 }

@@ -59,8 +59,13 @@ pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
 /// Begins the name of a variable that holds the password of a calendar.
 pub(crate) const CALENDAR_SECRET: &str = "QUARTERDECK_CALENDAR_SECRET_";
 /// Variables that set no key, because they hold secrets or name the file.
-pub(crate) const SPECIAL_VARIABLES: [&str; 3] =
-    ["QUARTERDECK_ADMIN_TOKEN", "QUARTERDECK_AUTH_SECRET", CONFIG_FILE];
+pub(crate) const SPECIAL_VARIABLES: [&str; 5] = [
+    "QUARTERDECK_ADMIN_TOKEN",
+    "QUARTERDECK_AUTH_SECRET",
+    "QUARTERDECK_SMTP_PASSWORD",
+    "QUARTERDECK_ZOOM_CLIENT_SECRET",
+    CONFIG_FILE,
+];
 /// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass
 /// for misspelt keys.
 pub(super) const SCRIPT_VARIABLES: [&str; 6] = [

@@ -38,9 +38,11 @@ pub enum GoogleCredentials {
 
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    #[error("the key is not the JSON file of a service account; download one for it as JSON")]
+    #[error("this is not the JSON of a service account's key or of an authorised user")]
     Malformed,
-    #[error("the key is of type {0:?}; download the key of a service account as JSON")]
+    #[error(
+        "credentials of type {0:?} are not known; use the key of a service account, or an authorised user"
+    )]
     Type(String),
     #[error("the private key of the service account is not an RSA key in PEM; download a new one")]
     PrivateKey,
@@ -49,6 +51,34 @@ pub enum CredentialsError {
 }
 
 impl GoogleCredentials {
+    /// Reads a file of Google's: the key of a service account, or an authorised user. `user` is the one on whose behalf a
+    /// service account acts.
+    pub fn parse(json: &Credential, user: Option<String>) -> Result<Self, CredentialsError> {
+        #[derive(Deserialize)]
+        struct AuthorizedUser {
+            client_id: String,
+            client_secret: String,
+            refresh_token: String,
+            token_uri: Option<String>,
+        }
+        match file_type(json)?.as_str() {
+            "authorized_user" => {
+                let file = serde_json::from_str::<AuthorizedUser>(json.expose());
+                let file = file.map_err(|_| CredentialsError::Malformed)?;
+                Ok(Self::RefreshToken {
+                    client_id: file.client_id,
+                    client_secret: Credential::new(file.client_secret),
+                    refresh_token: Credential::new(file.refresh_token),
+                    token_url: file.token_uri,
+                })
+            }
+            _ => {
+                ServiceAccount::parse(json, None)?;
+                Ok(Self::ServiceAccount { key: json.clone(), subject: user })
+            }
+        }
+    }
+
     /// The token endpoint, and what is sent to it.
     pub(super) fn grant(&self) -> Result<(String, Box<dyn Grant>), CredentialsError> {
         match self {
@@ -69,6 +99,17 @@ impl GoogleCredentials {
     }
 }
 
+/// What a file of credentials says that it is.
+fn file_type(json: &Credential) -> Result<String, CredentialsError> {
+    #[derive(Deserialize)]
+    struct AnyFile {
+        r#type: String,
+    }
+    // The error of the parser would quote the file.
+    let file = serde_json::from_str::<AnyFile>(json.expose()).map_err(|_| CredentialsError::Malformed)?;
+    Ok(file.r#type.chars().filter(|c| !c.is_control()).take(40).collect())
+}
+
 struct ServiceAccount {
     email: String,
     key_id: Option<String>,
@@ -81,26 +122,16 @@ impl ServiceAccount {
     fn parse(key: &Credential, subject: Option<String>) -> Result<Self, CredentialsError> {
         #[derive(Deserialize)]
         struct KeyFile {
-            r#type: String,
             client_email: String,
             private_key: String,
             private_key_id: Option<String>,
             token_uri: Option<String>,
         }
-        #[derive(Deserialize)]
-        struct AnyFile {
-            r#type: String,
+        match file_type(key)?.as_str() {
+            "service_account" => {}
+            other => return Err(CredentialsError::Type(other.to_owned())),
         }
-        // The error of the parser would quote the file.
-        let file = match serde_json::from_str::<KeyFile>(key.expose()) {
-            Ok(file) if file.r#type == "service_account" => file,
-            _ => match serde_json::from_str::<AnyFile>(key.expose()) {
-                Ok(file) if file.r#type != "service_account" => {
-                    return Err(CredentialsError::Type(file.r#type.chars().take(40).collect()));
-                }
-                _ => return Err(CredentialsError::Malformed),
-            },
-        };
+        let file: KeyFile = serde_json::from_str(key.expose()).map_err(|_| CredentialsError::Malformed)?;
         let key = EncodingKey::from_rsa_pem(file.private_key.as_bytes());
         Ok(Self {
             email: file.client_email,

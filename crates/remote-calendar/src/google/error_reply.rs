@@ -60,12 +60,12 @@ fn forbidden(reason: &str) -> String {
     let remedy = match reason {
         "accessNotConfigured" => "enable the Google Calendar API in the project of the credentials",
         "forbiddenForServiceAccounts" => {
-            "a service account invites attendees only with domain-wide delegation: set the user that it acts for"
+            "set the user on whose behalf the service account acts, and allow it domain-wide delegation"
         }
         "insufficientPermissions" => "authorise the scopes calendar.events and calendar.freebusy",
         _ => "share the calendar with the account, with the right to make changes to events",
     };
-    format!("access was refused ({reason}); the operator must {remedy}", remedy = remedy)
+    format!("access was refused ({reason}); the operator must {remedy}")
 }
 
 fn is_rate_limit(reason: &str) -> bool {

@@ -29,8 +29,6 @@ pub use credentials::{CredentialsError, GoogleCredentials};
 pub(crate) const SERVICE: &str = "Google Calendar";
 pub const GOOGLE_BASE_URL: &str = "https://www.googleapis.com/calendar/v3";
 
-/// For one request and its whole answer.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// A page of events has a few hundred kilobytes.
 const MAX_BODY_BYTES: usize = 8 << 20;
 
@@ -44,6 +42,8 @@ pub struct GoogleConfig {
     pub credentials: GoogleCredentials,
     /// IANA name of the zone in which whole days are meant.
     pub time_zone: String,
+    /// For one request and its whole answer.
+    pub timeout: Duration,
     pub send_updates: SendUpdates,
     /// Whether a booking that asks for a video call gets a link to Google Meet.
     pub meet: bool,
@@ -104,9 +104,9 @@ impl GoogleCalendar {
             .map_err(|_| GoogleConfigError::TimeZone(config.time_zone.clone()))?;
         let (token_url, grant) = config.credentials.grant()?;
         let token_url = check_address(&token_url).map_err(CredentialsError::TokenUrl)?;
-        let token_http = HttpClient::new(&config.name, REQUEST_TIMEOUT, MAX_BODY_BYTES)
+        let token_http = HttpClient::new(&config.name, config.timeout, MAX_BODY_BYTES)
             .map_err(GoogleConfigError::Client)?;
-        let http = HttpClient::new(&config.name, REQUEST_TIMEOUT, MAX_BODY_BYTES)
+        let http = HttpClient::new(&config.name, config.timeout, MAX_BODY_BYTES)
             .map_err(GoogleConfigError::Client)?;
         let tokens = TokenSource::new(SERVICE, token_http, token_url, grant, clock);
         let calendar_id = config.calendar_id.trim().to_owned();

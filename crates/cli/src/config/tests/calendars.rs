@@ -17,7 +17,7 @@ const WORK: &str = r#"
 fn a_calendar_has_the_backend_of_its_table_and_others_are_local() {
     let config = config(WORK, &[("QUARTERDECK_CALENDAR_SECRET_TEAM", "hunter2")]);
     assert_eq!(config.calendar.backends.len(), 1);
-    let CalendarBackend::CalDav(team) = &config.calendar.backends["team"];
+    let CalendarBackend::CalDav(team) = &config.calendar.backends["team"] else { panic!("not CalDAV") };
     assert_eq!((team.name.as_str(), team.url.as_str()), ("team", "https://dav.example/team"));
     assert_eq!((team.timeout.as_secs(), team.password.is_some()), (9, true));
     assert!(!format!("{config:?}").contains("hunter2"));
@@ -54,7 +54,7 @@ fn a_calendar_that_cannot_be_meant_is_refused_with_the_way_out() {
             quarterdeck.toml:7: `calendar.backend.team.password` is a secret, and secrets do not belong in this file
               help: set QUARTERDECK_CALENDAR_SECRET_TEAM, or name a file that holds it in `calendar.backend.team.password_file`
             quarterdeck.toml:9: `calendar.backend.personal.url` is needed: where is the CalDAV server?
-            quarterdeck.toml:11: `calendar.backend.primary.kind` is "outlook"; it takes "local" or "caldav"
+            quarterdeck.toml:11: `calendar.backend.primary.kind` is "outlook"; it takes "local", "caldav" or "google"
         "#]],
     );
 }

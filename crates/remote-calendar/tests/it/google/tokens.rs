@@ -117,8 +117,32 @@ fn a_key_that_is_none_is_refused_without_being_repeated() {
         error
     };
     assert!(matches!(refused("planted"), CredentialsError::Malformed));
-    let user = r#"{"type":"authorized_user","client_id":"planted"}"#;
-    assert!(matches!(refused(user), CredentialsError::Type(kind) if kind == "authorized_user"));
+    let other = r#"{"type":"external_account","audience":"planted"}"#;
+    assert!(matches!(refused(other), CredentialsError::Type(kind) if kind == "external_account"));
     let no_key = r#"{"type":"service_account","client_email":"a@b","private_key":"planted"}"#;
     assert!(matches!(refused(no_key), CredentialsError::PrivateKey));
+}
+
+#[test]
+fn both_files_of_google_are_read() {
+    let user = r#"{"type":"authorized_user","client_id":"app","client_secret":"planted","refresh_token":"1//planted"}"#;
+    let read = GoogleCredentials::parse(&Credential::new(user), None).unwrap();
+    assert!(matches!(&read, GoogleCredentials::RefreshToken { client_id, .. } if client_id == "app"));
+    assert!(!format!("{read:?}").contains("planted"));
+
+    let GoogleCredentials::ServiceAccount { key, .. } = service_account("http://127.0.0.1:9") else {
+        unreachable!()
+    };
+    let read = GoogleCredentials::parse(&key, Some("owner@example.com".into())).unwrap();
+    assert!(
+        matches!(&read, GoogleCredentials::ServiceAccount { subject: Some(user), .. } if user == "owner@example.com")
+    );
+    assert!(!format!("{read:?}").contains("PRIVATE KEY"));
+
+    for bad in ["", "{}", r#"{"type":"authorized_user"}"#, r#"{"type":"service_account"}"#] {
+        assert!(
+            matches!(GoogleCredentials::parse(&Credential::new(bad), None), Err(CredentialsError::Malformed)),
+            "{bad}"
+        );
+    }
 }

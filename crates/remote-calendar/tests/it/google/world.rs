@@ -109,6 +109,7 @@ pub(crate) fn config(url: &str) -> GoogleConfig {
         base_url: format!("{url}/calendar/v3"),
         credentials: refresh_token(url),
         time_zone: "Europe/Berlin".into(),
+        timeout: Duration::from_secs(30),
         send_updates: SendUpdates::All,
         meet: false,
     }
