@@ -1,5 +1,6 @@
 //! Precedence, and what values mean.
 
+mod calendar_services;
 mod calendars;
 mod grants;
 mod pages;
