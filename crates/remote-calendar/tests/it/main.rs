@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod bookings;
 mod discovery;
 mod failures;
