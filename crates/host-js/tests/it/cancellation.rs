@@ -17,11 +17,20 @@ use crate::world::{TEN_SECONDS, config, eval, host, load, load_files};
 
 /// Runs a call, and cancels it once its handler has said that it is ready.
 async fn cancelled_when_ready(handler: &Arc<dyn Handler>) -> Result<HandlerAnswer, HostError> {
+    cancelled_after(handler, std::future::ready(())).await
+}
+
+/// The same once something else has happened, too.
+async fn cancelled_after(
+    handler: &Arc<dyn Handler>,
+    other: impl Future<Output = ()>,
+) -> Result<HandlerAnswer, HostError> {
     let context = FakeContext::new();
     let running = tokio::spawn(handler.run(json!({}), context.clone(), TEN_SECONDS));
     while context.recorded().progress.is_empty() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+    other.await;
     assert!(context.signal().cancel(CancelReason::Stopped));
     running.await.unwrap()
 }
@@ -66,18 +75,21 @@ async fn a_handler_that_computes_sees_that_it_should_stop() {
     assert_eq!((error.kind, &*error.message), (ErrorType::Cancelled, "The call was cancelled."));
 }
 
-/// A server that takes one request, says so, and never answers. The second receiver learns when the client hangs up.
-async fn silent_server() -> (u16, oneshot::Receiver<()>) {
+/// A server that takes one request and never answers. The receivers learn when it has come, and when the client hangs up.
+async fn silent_server() -> (u16, oneshot::Receiver<()>, oneshot::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
+    let (came, arrived) = oneshot::channel();
     let (closed, hung_up) = oneshot::channel();
     tokio::spawn(async move {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 4096];
+        let _ = socket.read(&mut buffer).await;
+        let _ = came.send(());
         while socket.read(&mut buffer).await.is_ok_and(|read| read > 0) {}
         let _ = closed.send(());
     });
-    (port, hung_up)
+    (port, arrived, hung_up)
 }
 
 fn local_host() -> JsHost {
@@ -88,7 +100,7 @@ fn local_host() -> JsHost {
 
 #[tokio::test]
 async fn a_fetch_with_the_signal_ends_at_once_and_hangs_up() {
-    let (port, hung_up) = silent_server().await;
+    let (port, arrived, hung_up) = silent_server().await;
     let host = local_host();
     let source = format!(
         "export async function execute({{ context }}) {{
@@ -99,7 +111,10 @@ async fn a_fetch_with_the_signal_ends_at_once_and_hangs_up() {
     );
     let handler = load_files(&host, &[("tool/handler.js", &source)], &["127.0.0.1"]).unwrap();
     let began = Instant::now();
-    let Outcome::Success(data) = outcome(cancelled_when_ready(&handler).await) else { panic!() };
+    let Outcome::Success(data) = outcome(cancelled_after(&handler, async { arrived.await.unwrap() }).await)
+    else {
+        panic!()
+    };
     assert_eq!(data, json!(["AbortError", true]));
     hung_up.await.unwrap();
     assert!(began.elapsed() < TEN_SECONDS.timeout, "it did not wait for the deadline");
@@ -107,7 +122,7 @@ async fn a_fetch_with_the_signal_ends_at_once_and_hangs_up() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_hangs_up_its_fetch_and_stops_its_loop() {
-    let (port, hung_up) = silent_server().await;
+    let (port, arrived, hung_up) = silent_server().await;
     let host = local_host();
     let source = format!("export const execute = async () => fetch('http://127.0.0.1:{port}/');");
     let fetching = load_files(&host, &[("tool/handler.js", &source)], &["127.0.0.1"]).unwrap();
@@ -119,6 +134,7 @@ async fn a_call_that_is_dropped_hangs_up_its_fetch_and_stops_its_loop() {
     while context.recorded().progress.is_empty() {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+    arrived.await.unwrap();
     running.abort();
     spinning.abort();
     hung_up.await.unwrap();
@@ -157,7 +173,7 @@ async fn handlers_make_signals_of_their_own() {
 
 #[tokio::test]
 async fn a_fetch_is_aborted_by_a_signal_of_the_handlers_own() {
-    let (port, hung_up) = silent_server().await;
+    let (port, _arrived, _hung_up) = silent_server().await;
     let host = local_host();
     let source = format!(
         "export async function execute() {{
@@ -171,7 +187,6 @@ async fn a_fetch_is_aborted_by_a_signal_of_the_handlers_own() {
     let handler = load_files(&host, &[("tool/handler.js", &source)], &["127.0.0.1"]).unwrap();
     let answer = handler.run(json!({}), FakeContext::new(), TEN_SECONDS).await;
     assert!(matches!(outcome(answer), Outcome::Success(data) if data == json!(["TimeoutError", "before"])));
-    hung_up.await.unwrap();
 }
 
 #[tokio::test]
