@@ -38,8 +38,15 @@ pub(crate) enum ServerData {
 }
 
 impl ServerData {
-    const ALL: [Self; 7] =
-        [Self::Confirmation, Self::Gates, Self::Progress, Self::Partial, Self::Outcome, Self::LeftOut, Self::File];
+    const ALL: [Self; 7] = [
+        Self::Confirmation,
+        Self::Gates,
+        Self::Progress,
+        Self::Partial,
+        Self::Outcome,
+        Self::LeftOut,
+        Self::File,
+    ];
 
     fn name(self) -> &'static str {
         match self {
