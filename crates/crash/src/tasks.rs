@@ -30,7 +30,7 @@ pub(crate) fn run(folder: &str, round: &str, until_ended: bool) {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).unwrap());
         let orchestrator = Orchestrator::new(RuntimeParts::new(store.clone()));
         let (client, snapshot) = (Client::anonymous("ann"), snapshot(&folder));
-        orchestrator.recover_tasks(snapshot).await.unwrap(.clone());
+        orchestrator.recover_tasks(snapshot.clone()).await.unwrap();
         let session = match orchestrator.resume(SESSION, client.clone(), snapshot.clone()).await {
             Err(SessionError::NotFound) => orchestrator.open_as(SESSION, client, Mode::Text, snapshot).await,
             resumed => resumed,
