@@ -94,12 +94,6 @@ rules! {
         "A placeholder in `preview` names no parameter and would stay empty in the question that the user approves. Placeholders are parameter names in braces, such as `{title}` or `{attendees.length}`.";
     SIMILAR_TOOLS = "QD0118" "similar-tools" Warning
         "Two tools have nearly the same description, and a model will confuse them. Say in each what it does that the other does not.";
-    CONTROL_IN_BACKGROUND = "QD0128" "control-in-background" Error
-        "A tool with `control` ends a call or blocks the user, and must have done so when it answers. It cannot have `execution` \"background\" or \"auto\".";
-    UNUSED_TIME = "QD0129" "unused-time" Warning
-        "`backgroundAfterMs` belongs to `execution` \"auto\", `taskTimeoutMs` to \"background\" and \"auto\", and `timeoutMs` to tools that do not go on in the background. Elsewhere the field has no effect.";
-    NEVER_IN_BACKGROUND = "QD0130" "never-in-background" Error
-        "With `execution` \"auto\" a call becomes a task after `backgroundAfterMs`. It is stopped after `taskTimeoutMs`, which must be longer.";
     POLICY_UNUSED = "QD0119" "policy-unused" Error
         "`confirmWhen` is judged for tools with `\"requiresConfirmation\": \"policy\"`, and `requestedBy` where `confirmWhen` has `\"notRequestedThisTurn\": true`. Elsewhere they look like a rule and are none. Complete them, or remove them.";
     POLICY_ALWAYS_ASKS = "QD0120" "policy-always-asks" Warning
@@ -108,6 +102,12 @@ rules! {
         "A pointer under `confirmWhen.over` leads to no parameter that is a number, so the threshold would never be passed. Pointers begin with `/`, name properties, and pass through a list with `*`: `/items/*/price`.";
     BAD_PHRASE = "QD0122" "bad-phrase" Error
         "`requestedBy` lists, for each language (`en`, `pt-BR`), phrases that users say: words, and `*` with spaces around it for any words. At most 200 characters each and 500 phrases.";
+    CONTROL_IN_BACKGROUND = "QD0128" "control-in-background" Error
+        "A tool with `control` ends a call or blocks the user, and must have done so when it answers. It cannot have `execution` \"background\" or \"auto\".";
+    UNUSED_TIME = "QD0129" "unused-time" Warning
+        "`backgroundAfterMs` belongs to `execution` \"auto\", `taskTimeoutMs` to \"background\" and \"auto\", and `timeoutMs` to tools that do not go on in the background. Elsewhere the field has no effect.";
+    NEVER_IN_BACKGROUND = "QD0130" "never-in-background" Error
+        "With `execution` \"auto\" a call becomes a task after `backgroundAfterMs`. It is stopped after `taskTimeoutMs`, which must be longer.";
     SECRET_HOST = "QD0138" "secret-host" Error
         "A secret goes to one host, and `network` names that host too, so that a reviewer sees in one list what a handler can reach.";
     SECRET_PLACE = "QD0139" "secret-place" Error

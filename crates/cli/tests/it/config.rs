@@ -71,6 +71,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             limits.requests_per_minute_address     300                                        default
             limits.streams_per_client              4                                          default
             limits.streams                         1000                                       default
+            limits.file_link_seconds               3600                                       default
             limits.calls                           500                                        default
             limits.connections_per_address         512                                        default
             auth.algorithm                         HS256                                      default
@@ -113,6 +114,16 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             voice.voice                            Algenib                                    default
             voice.guide_tokens                     8000                                       default
             voice.declare                          all                                        default
+            voice.filler                           none                                       default
+            images.provider                        none                                       default
+            images.model                           none                                       default
+            images.base_url                        -                                          default
+            images.api_key_file                    -                                          default
+            images.api_key                         not set                                    default
+            images.quality                         -                                          default
+            images.timeout_seconds                 100                                        default
+            images.max_bytes                       8388608                                    default
+            images.per_session                     20                                         default
             policy.confirmation_seconds            300                                        default
             policy.resumable_seconds               300                                        default
             policy.idle_seconds                    1800                                       default
@@ -120,6 +131,8 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             policy.remembered_calls                100                                        default
             policy.waiting_events                  256                                        default
             policy.calls_per_message               128                                        default
+            policy.tasks_per_client                5                                          default
+            policy.tasks                           100                                        default
             policy.text.calls                      10                                         default
             policy.text.retrieval                  5                                          default
             policy.text.top_k                      none                                       default
@@ -140,9 +153,13 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             tools.folder                           tools                                      default
             tools.locked                           false                                      default
             tools.artifact_digest                  -                                          default
+            tools.allowed_digests                  -                                          default
             kb.folder                              records                                    env QUARTERDECK_KB__FOLDER
             data.folder                            .quarterdeck                               default
             prompts.folder                         prompts                                    default
+            versions.max_loaded                    4                                          default
+            versions.max_stored                    8                                          default
+            versions.organisation_claim            org_id                                     default
             calendar.time_zone                     UTC                                        default
             calendar.calendars                     primary, team, personal                    default
             calendar.conference_url                -                                          default
@@ -158,8 +175,26 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             calendar.backend.NAME.password         not set                                    default
             calendar.backend.NAME.timeout_seconds  5                                          default
             calendar.backend.NAME.mirror           true                                       default
+            calendar.backend.NAME.send_updates     true                                       default
+            calendar.backend.NAME.meet             false                                      default
+            calendar.smtp.host                     -                                          default
+            calendar.smtp.port                     -                                          default
+            calendar.smtp.encryption               starttls                                   default
+            calendar.smtp.user                     -                                          default
+            calendar.smtp.password_file            -                                          default
+            calendar.smtp.password                 not set                                    default
+            calendar.smtp.from                     -                                          default
+            calendar.smtp.ca_file                  -                                          default
+            calendar.zoom.account_id               -                                          default
+            calendar.zoom.client_id                -                                          default
+            calendar.zoom.client_secret_file       -                                          default
+            calendar.zoom.client_secret            not set                                    default
+            calendar.zoom.user                     me                                         default
+            calendar.zoom.base_url                 https://api.zoom.us/v2                     default
+            calendar.zoom.token_url                https://zoom.us/oauth/token                default
             logs.level                             info                                       default
             logs.format                            auto                                       default
+            topics.sensitive                       gore, nude, suicide, torture, weapons      default
             present.keys                           -                                          default
             --- stderr
         "#]],
