@@ -9,7 +9,23 @@ use super::reader::Reader;
 
 /// The list that is there without being configured, and the one that the built-in tools name.
 const SENSITIVE: &str = "sensitive";
-const SENSITIVE_TOPICS: [&str; 5] = ["gore", "nude", "suicide", "torture", "weapons"];
+/// Topics are matched as whole words, so each form stands for itself.
+const SENSITIVE_TOPICS: [&str; 14] = [
+    "bomb",
+    "bombs",
+    "corpse",
+    "gore",
+    "gun",
+    "guns",
+    "naked",
+    "nude",
+    "nudity",
+    "suicide",
+    "terrorist",
+    "torture",
+    "weapon",
+    "weapons",
+];
 
 pub(super) fn topics(from: &mut Reader) -> Topics {
     from.table(

@@ -52,150 +52,150 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
         expect![[r#"
             exit 0
             --- stdout
-            key                                    value                                      from
-            server.listen                          127.0.0.1:9000                             flag --listen
-            server.hosts                           -                                          default
-            server.origins                         -                                          default
-            server.admin_token_file                -                                          default
-            server.admin_token                     set                                        env QUARTERDECK_ADMIN_TOKEN
-            server.trust_proxy                     false                                      default
-            server.trusted_proxies                 -                                          default
-            server.max_body_bytes                  1048576                                    default
-            server.max_json_depth                  64                                         default
-            server.drain_seconds                   10                                         default
-            server.max_connections                 4096                                       default
-            server.secure_cookie                   auto                                       default
-            server.cookie_secret_file              -                                          default
-            server.cookie_secret                   generated                                  default
-            limits.requests_per_minute_client      60                                         default
-            limits.requests_per_minute_address     300                                        default
-            limits.streams_per_client              4                                          default
-            limits.streams                         1000                                       default
-            limits.file_link_seconds               3600                                       default
-            limits.calls                           500                                        default
-            limits.connections_per_address         512                                        default
-            auth.algorithm                         HS256                                      default
-            auth.secret_file                       -                                          default
-            auth.secret                            not set                                    default
-            auth.public_key_file                   -                                          default
-            auth.issuer                            -                                          default
-            auth.audience                          -                                          default
-            auth.required.v1                       auto                                       default
-            auth.required.api                      false                                      default
-            auth.required.voice                    false                                      default
-            auth.api_keys.partner                  secrets/partner                            quarterdeck.toml:5
-            auth.api_key.partner                   set                                        file secrets/partner
-            text.provider                          gemini                                     env GEMINI_API_KEY
-            text.model                             gemini-3.8-pro                             quarterdeck.toml:2
-            text.base_url                          https://generativelanguage.googleapis.com  default
-            text.api_key_file                      -                                          default
-            text.api_key                           set                                        env GEMINI_API_KEY
-            text.window                            1048576                                    default
-            text.max_output_tokens                 -                                          default
-            text.rounds                            8                                          default
-            text.guide_tokens                      16000                                      default
-            text.declare                           all                                        default
-            text.first_byte_seconds                60                                         default
-            text.idle_seconds                      60                                         default
-            text.retries                           2                                          default
-            text.retry_after_cap_seconds           20                                         default
-            text.openai.system_role                system                                     default
-            text.openai.max_tokens_field           max_tokens                                 default
-            text.openai.include_usage              true                                       default
-            text.anthropic.version                 2026-10-21                                 default
-            text.anthropic.auth_header             bearer                                     default
-            text.rehearsal.script                  -                                          default
-            text.rehearsal.pace_ms                 20                                         default
-            voice.provider                         gemini                                     env GEMINI_API_KEY
-            voice.model                            gemini-3.8-live                            default
-            voice.base_url                         wss://generativelanguage.googleapis.com    default
-            voice.api_key_file                     -                                          default
-            voice.api_key                          set                                        env GEMINI_API_KEY
-            voice.voice                            Algenib                                    default
-            voice.guide_tokens                     8000                                       default
-            voice.declare                          all                                        default
-            voice.filler                           none                                       default
-            images.provider                        none                                       default
-            images.model                           none                                       default
-            images.base_url                        -                                          default
-            images.api_key_file                    -                                          default
-            images.api_key                         not set                                    default
-            images.quality                         -                                          default
-            images.timeout_seconds                 100                                        default
-            images.max_bytes                       8388608                                    default
-            images.per_session                     20                                         default
-            policy.confirmation_seconds            300                                        default
-            policy.resumable_seconds               300                                        default
-            policy.idle_seconds                    1800                                       default
-            policy.retention_days                  30                                         default
-            policy.remembered_calls                100                                        default
-            policy.waiting_events                  256                                        default
-            policy.calls_per_message               128                                        default
-            policy.tasks_per_client                5                                          default
-            policy.tasks                           100                                        default
-            policy.text.calls                      10                                         default
-            policy.text.retrieval                  5                                          default
-            policy.text.top_k                      none                                       default
-            policy.text.retrieval_ms               2000                                       default
-            policy.text.call_ms                    none                                       default
-            policy.text.turn_ms                    none                                       default
-            policy.text.retries                    3                                          default
-            policy.text.backoff_ms                 200                                        default
-            policy.voice.calls                     3                                          default
-            policy.voice.retrieval                 2                                          default
-            policy.voice.top_k                     3                                          default
-            policy.voice.retrieval_ms              800                                        default
-            policy.voice.call_ms                   1000                                       default
-            policy.voice.turn_ms                   1500                                       default
-            policy.voice.retries                   1                                          default
-            policy.voice.backoff_ms                50                                         default
-            moderation.max_block                   86400                                      default
-            tools.folder                           tools                                      default
-            tools.locked                           false                                      default
-            tools.artifact_digest                  -                                          default
-            tools.allowed_digests                  -                                          default
-            kb.folder                              records                                    env QUARTERDECK_KB__FOLDER
-            data.folder                            .quarterdeck                               default
-            prompts.folder                         prompts                                    default
-            versions.max_loaded                    4                                          default
-            versions.max_stored                    8                                          default
-            versions.organisation_claim            org_id                                     default
-            calendar.time_zone                     UTC                                        default
-            calendar.calendars                     primary, team, personal                    default
-            calendar.conference_url                -                                          default
-            calendar.details_claim                 -                                          default
-            calendar.manage_claim                  -                                          default
-            calendar.owner.name                    -                                          default
-            calendar.owner.email                   -                                          default
-            calendar.backend.NAME.kind             local                                      default
-            calendar.backend.NAME.url              -                                          default
-            calendar.backend.NAME.calendar         -                                          default
-            calendar.backend.NAME.user             -                                          default
-            calendar.backend.NAME.password_file    -                                          default
-            calendar.backend.NAME.password         not set                                    default
-            calendar.backend.NAME.timeout_seconds  5                                          default
-            calendar.backend.NAME.mirror           true                                       default
-            calendar.backend.NAME.send_updates     true                                       default
-            calendar.backend.NAME.meet             false                                      default
-            calendar.smtp.host                     -                                          default
-            calendar.smtp.port                     -                                          default
-            calendar.smtp.encryption               starttls                                   default
-            calendar.smtp.user                     -                                          default
-            calendar.smtp.password_file            -                                          default
-            calendar.smtp.password                 not set                                    default
-            calendar.smtp.from                     -                                          default
-            calendar.smtp.ca_file                  -                                          default
-            calendar.zoom.account_id               -                                          default
-            calendar.zoom.client_id                -                                          default
-            calendar.zoom.client_secret_file       -                                          default
-            calendar.zoom.client_secret            not set                                    default
-            calendar.zoom.user                     me                                         default
-            calendar.zoom.base_url                 https://api.zoom.us/v2                     default
-            calendar.zoom.token_url                https://zoom.us/oauth/token                default
-            logs.level                             info                                       default
-            logs.format                            auto                                       default
-            topics.sensitive                       gore, nude, suicide, torture, weapons      default
-            present.keys                           -                                          default
+            key                                    value                                                                                                    from
+            server.listen                          127.0.0.1:9000                                                                                           flag --listen
+            server.hosts                           -                                                                                                        default
+            server.origins                         -                                                                                                        default
+            server.admin_token_file                -                                                                                                        default
+            server.admin_token                     set                                                                                                      env QUARTERDECK_ADMIN_TOKEN
+            server.trust_proxy                     false                                                                                                    default
+            server.trusted_proxies                 -                                                                                                        default
+            server.max_body_bytes                  1048576                                                                                                  default
+            server.max_json_depth                  64                                                                                                       default
+            server.drain_seconds                   10                                                                                                       default
+            server.max_connections                 4096                                                                                                     default
+            server.secure_cookie                   auto                                                                                                     default
+            server.cookie_secret_file              -                                                                                                        default
+            server.cookie_secret                   generated                                                                                                default
+            limits.requests_per_minute_client      60                                                                                                       default
+            limits.requests_per_minute_address     300                                                                                                      default
+            limits.streams_per_client              4                                                                                                        default
+            limits.streams                         1000                                                                                                     default
+            limits.file_link_seconds               3600                                                                                                     default
+            limits.calls                           500                                                                                                      default
+            limits.connections_per_address         512                                                                                                      default
+            auth.algorithm                         HS256                                                                                                    default
+            auth.secret_file                       -                                                                                                        default
+            auth.secret                            not set                                                                                                  default
+            auth.public_key_file                   -                                                                                                        default
+            auth.issuer                            -                                                                                                        default
+            auth.audience                          -                                                                                                        default
+            auth.required.v1                       auto                                                                                                     default
+            auth.required.api                      false                                                                                                    default
+            auth.required.voice                    false                                                                                                    default
+            auth.api_keys.partner                  secrets/partner                                                                                          quarterdeck.toml:5
+            auth.api_key.partner                   set                                                                                                      file secrets/partner
+            text.provider                          gemini                                                                                                   env GEMINI_API_KEY
+            text.model                             gemini-3.8-pro                                                                                           quarterdeck.toml:2
+            text.base_url                          https://generativelanguage.googleapis.com                                                                default
+            text.api_key_file                      -                                                                                                        default
+            text.api_key                           set                                                                                                      env GEMINI_API_KEY
+            text.window                            1048576                                                                                                  default
+            text.max_output_tokens                 -                                                                                                        default
+            text.rounds                            8                                                                                                        default
+            text.guide_tokens                      16000                                                                                                    default
+            text.declare                           all                                                                                                      default
+            text.first_byte_seconds                60                                                                                                       default
+            text.idle_seconds                      60                                                                                                       default
+            text.retries                           2                                                                                                        default
+            text.retry_after_cap_seconds           20                                                                                                       default
+            text.openai.system_role                system                                                                                                   default
+            text.openai.max_tokens_field           max_tokens                                                                                               default
+            text.openai.include_usage              true                                                                                                     default
+            text.anthropic.version                 2026-10-21                                                                                               default
+            text.anthropic.auth_header             bearer                                                                                                   default
+            text.rehearsal.script                  -                                                                                                        default
+            text.rehearsal.pace_ms                 20                                                                                                       default
+            voice.provider                         gemini                                                                                                   env GEMINI_API_KEY
+            voice.model                            gemini-3.8-live                                                                                          default
+            voice.base_url                         wss://generativelanguage.googleapis.com                                                                  default
+            voice.api_key_file                     -                                                                                                        default
+            voice.api_key                          set                                                                                                      env GEMINI_API_KEY
+            voice.voice                            Algenib                                                                                                  default
+            voice.guide_tokens                     8000                                                                                                     default
+            voice.declare                          all                                                                                                      default
+            voice.filler                           none                                                                                                     default
+            images.provider                        none                                                                                                     default
+            images.model                           none                                                                                                     default
+            images.base_url                        -                                                                                                        default
+            images.api_key_file                    -                                                                                                        default
+            images.api_key                         not set                                                                                                  default
+            images.quality                         -                                                                                                        default
+            images.timeout_seconds                 100                                                                                                      default
+            images.max_bytes                       8388608                                                                                                  default
+            images.per_session                     20                                                                                                       default
+            policy.confirmation_seconds            300                                                                                                      default
+            policy.resumable_seconds               300                                                                                                      default
+            policy.idle_seconds                    1800                                                                                                     default
+            policy.retention_days                  30                                                                                                       default
+            policy.remembered_calls                100                                                                                                      default
+            policy.waiting_events                  256                                                                                                      default
+            policy.calls_per_message               128                                                                                                      default
+            policy.tasks_per_client                5                                                                                                        default
+            policy.tasks                           100                                                                                                      default
+            policy.text.calls                      10                                                                                                       default
+            policy.text.retrieval                  5                                                                                                        default
+            policy.text.top_k                      none                                                                                                     default
+            policy.text.retrieval_ms               2000                                                                                                     default
+            policy.text.call_ms                    none                                                                                                     default
+            policy.text.turn_ms                    none                                                                                                     default
+            policy.text.retries                    3                                                                                                        default
+            policy.text.backoff_ms                 200                                                                                                      default
+            policy.voice.calls                     3                                                                                                        default
+            policy.voice.retrieval                 2                                                                                                        default
+            policy.voice.top_k                     3                                                                                                        default
+            policy.voice.retrieval_ms              800                                                                                                      default
+            policy.voice.call_ms                   1000                                                                                                     default
+            policy.voice.turn_ms                   1500                                                                                                     default
+            policy.voice.retries                   1                                                                                                        default
+            policy.voice.backoff_ms                50                                                                                                       default
+            moderation.max_block                   86400                                                                                                    default
+            tools.folder                           tools                                                                                                    default
+            tools.locked                           false                                                                                                    default
+            tools.artifact_digest                  -                                                                                                        default
+            tools.allowed_digests                  -                                                                                                        default
+            kb.folder                              records                                                                                                  env QUARTERDECK_KB__FOLDER
+            data.folder                            .quarterdeck                                                                                             default
+            prompts.folder                         prompts                                                                                                  default
+            versions.max_loaded                    4                                                                                                        default
+            versions.max_stored                    8                                                                                                        default
+            versions.organisation_claim            org_id                                                                                                   default
+            calendar.time_zone                     UTC                                                                                                      default
+            calendar.calendars                     primary, team, personal                                                                                  default
+            calendar.conference_url                -                                                                                                        default
+            calendar.details_claim                 -                                                                                                        default
+            calendar.manage_claim                  -                                                                                                        default
+            calendar.owner.name                    -                                                                                                        default
+            calendar.owner.email                   -                                                                                                        default
+            calendar.backend.NAME.kind             local                                                                                                    default
+            calendar.backend.NAME.url              -                                                                                                        default
+            calendar.backend.NAME.calendar         -                                                                                                        default
+            calendar.backend.NAME.user             -                                                                                                        default
+            calendar.backend.NAME.password_file    -                                                                                                        default
+            calendar.backend.NAME.password         not set                                                                                                  default
+            calendar.backend.NAME.timeout_seconds  5                                                                                                        default
+            calendar.backend.NAME.mirror           true                                                                                                     default
+            calendar.backend.NAME.send_updates     true                                                                                                     default
+            calendar.backend.NAME.meet             false                                                                                                    default
+            calendar.smtp.host                     -                                                                                                        default
+            calendar.smtp.port                     -                                                                                                        default
+            calendar.smtp.encryption               starttls                                                                                                 default
+            calendar.smtp.user                     -                                                                                                        default
+            calendar.smtp.password_file            -                                                                                                        default
+            calendar.smtp.password                 not set                                                                                                  default
+            calendar.smtp.from                     -                                                                                                        default
+            calendar.smtp.ca_file                  -                                                                                                        default
+            calendar.zoom.account_id               -                                                                                                        default
+            calendar.zoom.client_id                -                                                                                                        default
+            calendar.zoom.client_secret_file       -                                                                                                        default
+            calendar.zoom.client_secret            not set                                                                                                  default
+            calendar.zoom.user                     me                                                                                                       default
+            calendar.zoom.base_url                 https://api.zoom.us/v2                                                                                   default
+            calendar.zoom.token_url                https://zoom.us/oauth/token                                                                              default
+            logs.level                             info                                                                                                     default
+            logs.format                            auto                                                                                                     default
+            topics.sensitive                       bomb, bombs, corpse, gore, gun, guns, naked, nude, nudity, suicide, terrorist, torture, weapon, weapons  default
+            present.keys                           -                                                                                                        default
             --- stderr
         "#]],
     );

@@ -219,8 +219,8 @@ fn capabilities_and_hosts_are_known() {
         ),
         expect![[r#"
             error QD0110 greet/schema.json:29:5 `"files"`
-              capabilities[1] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log" (got "files")
-              help: name any of "kb", "calendar", "store", "tools", "moderation"
+              capabilities[1] must be one of "kb", "calendar", "images", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log" (got "files")
+              help: name any of "kb", "calendar", "images", "store", "tools", "moderation"
             warning QD0116 greet/schema.json:30:5 `"messaging"`
               every handler has "messaging" without declaring it
               help: remove the entry
@@ -301,8 +301,8 @@ fn registered_capability_can_be_declared() {
         &build(&["whether"]),
         expect![[r#"
             error QD0110 greet/schema.json:28:5 `"whether"`
-              capabilities[0] must be one of "kb", "calendar", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log", "weather" (got "whether")
-              help: name any of "kb", "calendar", "store", "tools", "moderation", "weather"
+              capabilities[0] must be one of "kb", "calendar", "images", "store", "tools", "moderation", "session", "messaging", "voice", "audit", "progress", "clock", "log", "weather" (got "whether")
+              help: name any of "kb", "calendar", "images", "store", "tools", "moderation", "weather"
         "#]],
     );
 }

@@ -45,10 +45,10 @@ async fn the_context_is_what_the_contract_says() {
             "session": { "id": "session_1", "isActive": true, "turn": 1, "toolsVersion": "1.0.00000000",
                          "state": { "isActive": true, "mode": "text" } },
             "capabilities": { "messaging": true, "voice": false, "audit": true, "progress": true, "calendar": true,
-                              "kb": true, "moderation": true, "store": true, "tools": true },
+                              "images": true, "kb": true, "moderation": true, "store": true, "tools": true },
             "speaking": false,
             "names": ["audit", "calendar", "call", "callId", "callTool", "capabilities", "client", "clientId", "emit",
-                      "kb", "messaging", "mode", "progress", "session", "signal", "store", "tool", "voice"],
+                      "images", "kb", "messaging", "mode", "progress", "session", "signal", "store", "tool", "voice"],
         })
     );
 }

@@ -71,6 +71,8 @@ fn what_it_can_do_is_what_is_declared() {
         - extract_contacts: Finds every e-mail address, phone number and URL in a text and gives each in its normal form, with the place where it stands.
         - format_datetime: Writes one moment for a reader in a given time zone and language: to be read, to be spoken, or counted from now. No offset is converted by hand.
         - ignore_user: Ends the conversation with a farewell and answers nothing from this user, in text and in voice, until the time has run out.
+        - image_draft_prompt: Writes variants of a prompt: the same subject in several styles, compositions and kinds of light. Nothing is generated, and the same arguments always give the same variants.
+        - image_generate: Generates one image from a prompt. The user sees it in the chat, below the call; you see its size and id, not the picture.
         - kb_get: Gives the whole text of records whose ids are known, with what they rest on.
         - kb_search: Finds the records that answer a question best, by their words and by their meaning, with a passage of each.
         - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it, in their record or in a link record.
