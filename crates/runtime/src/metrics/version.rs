@@ -122,7 +122,8 @@ impl Metrics {
     pub(crate) fn record_version_execution(&self, version: &str, sample: Sample) {
         self.lock().versions.count(version, |counts| {
             counts.calls += 1;
-            counts.errors += u64::from(sample.error.is_some());
+            // What is wrong with the request is no fault of the version.
+            counts.errors += u64::from(sample.error.is_some_and(|kind| !kind.is_about_request()));
             counts.response_tokens += tokens(sample.size as f64);
             counts.size.add(sample.size as f64);
             counts.duration_ms.add(sample.duration.as_secs_f64() * 1_000.0);
@@ -160,17 +161,18 @@ mod tests {
             metrics.record_version_execution("1.0.a", sample);
         }
         metrics.record_version_execution("1.0.b", Sample { error: Some(ErrorType::Internal), ..sample });
+        metrics.record_version_execution("1.0.a", Sample { error: Some(ErrorType::NotFound), ..sample });
         metrics.record_version_refusal("1.0.b");
         metrics.record_version_confirmation("1.0.b", "requested");
         metrics.record_version_confirmation("1.0.b", "approved");
         let versions = metrics.versions();
         let (a, b) = (&versions["1.0.a"], &versions["1.0.b"]);
-        assert_eq!((a.sessions, a.calls, a.errors, a.tokens, a.p95), (1, 3, 0, 300, 20.0));
+        assert_eq!((a.sessions, a.calls, a.errors, a.tokens, a.p95), (1, 4, 0, 400, 20.0));
         assert_eq!((b.sessions, b.calls, b.errors, b.refused, b.tokens_average), (0, 1, 1, 1, 100));
         assert_eq!(b.confirmations, BTreeMap::from([("approved", 1), ("requested", 1)]));
-        assert_eq!(metrics.json()["versions"]["1.0.a"]["calls"], 3);
+        assert_eq!(metrics.json()["versions"]["1.0.a"]["calls"], 4);
         let text = metrics.prometheus();
-        assert!(text.contains("quarterdeck_version_calls_total{version=\"1.0.a\"} 3"), "{text}");
+        assert!(text.contains("quarterdeck_version_calls_total{version=\"1.0.a\"} 4"), "{text}");
         assert!(text.contains("quarterdeck_version_errors_total{version=\"1.0.b\"} 1"), "{text}");
     }
 
