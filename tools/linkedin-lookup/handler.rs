@@ -86,5 +86,7 @@ fn is_on_linkedin(url: &str) -> bool {
     };
     // Countries have hosts of their own, such as no.linkedin.com.
     host == "linkedin.com"
-        || host.strip_suffix(".linkedin.com").is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_alphabetic()))
+        || host
+            .strip_suffix(".linkedin.com")
+            .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }

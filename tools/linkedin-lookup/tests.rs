@@ -52,7 +52,8 @@ fn the_address_of_a_record_is_its_profile_where_it_is_on_linkedin() {
         assert_eq!(look_up("Ingrid Berg", vec![record]).unwrap().url, url);
     }
     // What is declared counts first, and an address elsewhere does not hide it.
-    let both = KnowledgeRecord { url: Some("https://example.org/".into()), ..person("Ingrid Berg", json!(URL)) };
+    let both =
+        KnowledgeRecord { url: Some("https://example.org/".into()), ..person("Ingrid Berg", json!(URL)) };
     assert_eq!(look_up("Ingrid Berg", vec![both]).unwrap().url, URL);
 }
 

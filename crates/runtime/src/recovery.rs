@@ -18,7 +18,7 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
     let rows = stored_calls(core).await?;
     {
         let mut data = core.lock();
-        data.notes = notes;
+        data.notes.texts = notes;
         data.call_ids.prefix = format!("call_{}_", random_hex(4).unwrap_or_default());
         // The session's own row may be older than its last write.
         let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
@@ -27,7 +27,7 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
         // It is not known which look-ups of the turn were not stored in time, and a budget is never exceeded: what the
         // turn has recorded is answered from the record, and the next turn is free again.
         data.ledger.turn().exhaust(core.shared.policy.budgets(core.mode));
-        if !data.notes.is_empty() {
+        if !data.notes.texts.is_empty() {
             data.ledger.announce_foreign_text();
         }
     }

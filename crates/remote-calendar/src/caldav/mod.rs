@@ -64,7 +64,7 @@ pub enum SetUpError {
     Client(#[from] reqwest::Error),
 }
 
-/// See the [module](self).
+/// A calendar on a CalDAV server.
 #[derive(Clone)]
 pub struct CalDavCalendar(Arc<CalDav>);
 

@@ -279,7 +279,7 @@ fn add_note(core: &SessionCore, entry: &Entry, answer: Answer) -> Answer {
     if core.holds_foreign_text(&entry.tool, &answer.response) {
         data.ledger.announce_foreign_text();
     }
-    data.notes.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
+    data.notes.texts.push(format!("{} ({}) was {how}.", entry.tool, entry.call_id));
     data.unsaved.session = true;
     // The user may have decided in another tab than the one that speaks.
     let (call_id, name) = (answer.call_id.clone(), answer.name.clone());

@@ -114,7 +114,7 @@ fn ends_session(intent: &RequestedIntent) -> bool {
 /// A user who interrupted must know that something was done all the same, and so must the model.
 fn report_abandoned(core: &SessionCore, data: &mut SessionData, entry: &Entry, response: &Arc<ToolResponse>) {
     let how = if response.is_ok() { "was done" } else { "failed" };
-    data.notes.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
+    data.notes.texts.push(format!("{} was interrupted but had begun, and {how}.", entry.tool));
     data.unsaved.session = true;
     let answer = Answer::notice(entry.call_id.clone(), entry.tool.clone(), response.clone(), entry.trace());
     core.push_event(data, ClientEvent::Answer { reason: DeliveryReason::Abandoned, answer });

@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
-use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, Table, ToolError, ToolResponse};
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, ToolError};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::call::{CallOutcome, ToolCall};
 use super::deliver::{apply_intents, deliver, measure_task};
 use super::execute_and_record;
+use super::task_rows::{ended_commit, ended_row, started_commit};
 use crate::envelope::refusal_error;
-use crate::session::{CallRow, SessionCore};
-use crate::tasks::{SlotRefusal, Task, TaskPhase, TaskRow, TaskTimes};
+use crate::session::SessionCore;
+use crate::tasks::{SlotRefusal, Task, TaskPhase, TaskTimes};
 
 /// When a client that may start no more tasks should try again.
 const RETRY_AFTER_MS: u64 = 5_000;
@@ -145,32 +146,6 @@ async fn move_to_background(
     *phase = TaskPhase::Background;
     core.shared.tasks.add(task);
     Ok(true)
-}
-
-/// Stores a task that runs, and for a write that its call was answered with it.
-pub(super) fn started_commit(core: &SessionCore, call: &ToolCall, task: &Task, commit: Commit) -> Commit {
-    let row = TaskRow::running(core, task, &call.entry, &call.args);
-    let commit = row.put(commit, core.keep_until());
-    if !call.entry.writes {
-        return commit;
-    }
-    let key = core.call_key(call.entry.key());
-    let answered = json!(CallRow::done(&call.entry, &task.started_response, core.now_ms()));
-    commit.put_until(Table::Calls, key, answered, core.keep_until())
-}
-
-/// Stores what a task came to.
-pub(super) fn ended_commit(
-    core: &SessionCore,
-    call: &ToolCall,
-    task: &Task,
-    response: &ToolResponse,
-) -> Commit {
-    ended_row(core, call, task, response).put(Commit::default(), core.keep_until())
-}
-
-fn ended_row(core: &SessionCore, call: &ToolCall, task: &Task, response: &ToolResponse) -> TaskRow {
-    TaskRow::running(core, task, &call.entry, &serde_json::Value::Null).ended(response, core.now_ms())
 }
 
 fn answer_started(core: &Arc<SessionCore>, call: ToolCall, task: &Task, started: Instant) {

@@ -28,6 +28,7 @@ mod precheck;
 mod precheck_handler;
 mod record;
 mod reserve;
+mod task_rows;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::call::{CallOutcome, ToolCall};
 use super::context::Effects;
-use super::detached::ended_commit;
+use super::task_rows::ended_commit;
 use crate::envelope::{outcome_unknown, refusal_error};
 use crate::session::{CallRow, ClientEvent, SessionCore};
 

@@ -4,7 +4,8 @@ use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, T
 use serde_json::json;
 
 use super::call::{Approval, ToolCall};
-use super::detached::{prepare, started_commit};
+use super::detached::prepare;
+use super::task_rows::started_commit;
 use crate::envelope::{confirmation_invalid, outcome_unknown, refusal_error};
 use crate::ledger::Entry;
 use crate::rate_limit::{self, Slot};

@@ -31,16 +31,21 @@ pub(crate) struct SessionData {
     /// Messages whose arguments are still being checked.
     pub(crate) unadmitted: Vec<Arc<UnadmittedMessage>>,
     pub(crate) unsaved: Unsaved,
-    /// Notes for the model about what it has not seen.
-    pub(crate) notes: Vec<String>,
-    /// Ended tasks that the model has not been told of.
-    pub(crate) task_outcomes: Vec<TaskOutcome>,
+    pub(crate) notes: ModelNotes,
     /// Messages that have begun a turn, the latest last.
     pub(crate) turn_keys: VecDeque<(String, u64)>,
     pub(crate) call_ids: CallIds,
     /// What handlers are given about the session; made anew when it changes.
     pub(crate) facts: Option<(u64, Arc<SessionFacts>)>,
     pub(crate) seen_ms: u64,
+}
+
+/// What the model has not seen and is to be told.
+#[derive(Default)]
+pub(crate) struct ModelNotes {
+    pub(crate) texts: Vec<String>,
+    /// Ended tasks. Each is marked as told in the store, so they are not texts yet.
+    pub(crate) task_outcomes: Vec<TaskOutcome>,
 }
 
 /// What happens to a call that the user has to approve.
@@ -148,8 +153,7 @@ impl SessionData {
             unfinished: Vec::new(),
             unadmitted: Vec::new(),
             unsaved: Unsaved::default(),
-            notes: Vec::new(),
-            task_outcomes: Vec::new(),
+            notes: ModelNotes::default(),
             turn_keys: row.turn_keys.iter().cloned().collect(),
             call_ids: CallIds { count: row.calls_made, prefix: "call_".into() },
             facts: None,

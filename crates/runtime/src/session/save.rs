@@ -99,7 +99,7 @@ impl SessionCore {
             turn_keys: data.turn_keys.iter().cloned().collect(),
             calls_made: data.call_ids.count,
             state: data.controller.state().clone(),
-            notes: data.notes.clone(),
+            notes: data.notes.texts.clone(),
             created_ms: self.created_ms,
             seen_ms: data.seen_ms,
         }

@@ -50,7 +50,7 @@ impl Session {
                 data.turn_keys.pop_front();
             }
         }
-        let mut notes = std::mem::take(&mut data.notes);
+        let mut notes = std::mem::take(&mut data.notes.texts);
         let (of_tasks, told) = core.take_task_outcomes(&mut data);
         notes.extend(of_tasks);
         notes.extend(data.controller.take_pending_message());
@@ -85,11 +85,11 @@ impl Session {
     /// What happened without the model's seeing it, for one that can be told at once.
     pub fn take_notes(&self) -> Vec<String> {
         let mut data = self.core.lock();
-        if !data.notes.is_empty() {
+        if !data.notes.texts.is_empty() {
             data.unsaved.session = true;
             self.core.save_soon(&mut data);
         }
-        let mut notes = std::mem::take(&mut data.notes);
+        let mut notes = std::mem::take(&mut data.notes.texts);
         let (of_tasks, told) = self.core.take_task_outcomes(&mut data);
         drop(data);
         notes.extend(of_tasks);

@@ -28,7 +28,7 @@ impl SessionCore {
         let (call_id, tool) = (Arc::from(row.call.call_id.as_str()), Arc::from(row.call.tool.as_str()));
         let answer = Answer::notice(call_id, tool, Arc::new(response), None);
         self.push_event(data, ClientEvent::Answer { reason: DeliveryReason::TaskEnded, answer });
-        data.task_outcomes.push(TaskOutcome { row });
+        data.notes.task_outcomes.push(TaskOutcome { row });
     }
 
     /// Notes about ended tasks, and the commit that marks them as told. It belongs to the commit that stores what the
@@ -36,7 +36,7 @@ impl SessionCore {
     pub(crate) fn take_task_outcomes(&self, data: &mut SessionData) -> (Vec<String>, Commit) {
         let mut notes = Vec::new();
         let mut commit = Commit::default();
-        for TaskOutcome { mut row } in std::mem::take(&mut data.task_outcomes) {
+        for TaskOutcome { mut row } in std::mem::take(&mut data.notes.task_outcomes) {
             notes.extend(row.response.as_ref().map(|response| task_note(&row, response)));
             row.is_told = true;
             commit = row.put(commit, self.keep_until());
