@@ -299,7 +299,7 @@ pub(super) fn describe() -> Operation {
         )
         .optional_header(
             "X-Quarterdeck-Version",
-            json!({ "type": "string", "minLength": 1, "maxLength": 100 }),
+            json!({ "type": "string" }),
             "The version of the tools for a new session, from an API key that the rollout trusts; ignored from others.",
             "1.0.3fa9c2e1",
         )

@@ -69,7 +69,7 @@ struct OrganisationRuleShape {
 #[expect(dead_code, reason = "only its schema is used")]
 struct ShareShape {
     /// With at most two decimal places.
-    #[schemars(range(min = 0.01, max = 100.0))]
+    #[schemars(range(min = 0.01, max = 100.0), extend("multipleOf" = 0.01))]
     percent: f64,
     version: String,
 }

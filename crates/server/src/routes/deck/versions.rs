@@ -97,6 +97,7 @@ struct VersionCountersShape {
 #[schemars(rename = "VersionActivation")]
 struct ActivationRequest {
     /// The content hash of the artifact, as `quarterdeck build` prints it.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     digest: String,
     /// The artifact with its handlers' files in base64. Left out for a version that is stored.
     #[serde(default)]
@@ -204,14 +205,10 @@ pub(super) fn refused(error: VersionError) -> ApiError {
     let message = error.to_string();
     match error {
         VersionError::Unknown { .. } | VersionError::NotStored { .. } => ApiError::not_found(message),
-        VersionError::NotAllowed { .. }
-        | VersionError::TooMany { .. }
-        | VersionError::Retiring { .. }
-        | VersionError::InUse { .. } => {
-            ApiError::new(ErrorType::Conflict, message).with_status(StatusCode::CONFLICT)
-        }
         VersionError::Store(_) => ApiError::transient(message, 2),
-        _ => ApiError::validation(message),
+        VersionError::NotADigest { .. } => ApiError::validation(message),
+        // A well-formed request that does not fit what is loaded, or does not fit together.
+        _ => ApiError::new(ErrorType::Conflict, message).with_status(StatusCode::CONFLICT),
     }
 }
 

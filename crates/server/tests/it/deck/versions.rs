@@ -66,14 +66,14 @@ async fn what_cannot_be_activated_is_refused_with_the_way_out() {
     other["digest"] = json!("0".repeat(64));
     let without = json!({ "digest": "0".repeat(64) });
     for (body, status, expected) in [
-        (altered, 400, "was altered"),
-        (other, 400, "has the digest"),
+        (altered, 409, "was altered"),
+        (other, 409, "has the digest"),
         (without, 404, "--artifact FILE"),
         (json!({ "digest": "latest" }), 400, "64 hexadecimal digits"),
         (json!({ "digest": "0".repeat(64), "path": "/etc" }), 400, "unknown field"),
         (
             json!({ "digest": "0".repeat(64), "bundle": { "artifact": {}, "files": {} } }),
-            400,
+            409,
             "format version",
         ),
     ] {
@@ -119,10 +119,10 @@ async fn a_rollout_is_set_and_a_header_counts_from_a_trusted_key_only() {
         (json!({ "shares": [{ "percent": 101, "version": first }] }), 400),
         (
             json!({ "shares": [{ "percent": 60, "version": first }, { "percent": 60, "version": second }] }),
-            400,
+            409,
         ),
         (json!({ "rest": "1.0.unknown" }), 404),
-        (json!({ "claims": [{ "claim": "=", "version": first }] }), 400),
+        (json!({ "claims": [{ "claim": "=", "version": first }] }), 409),
         (json!([]), 400),
     ] {
         assert_eq!(world.post("/api/deck/rollout", &rules).send().await.refusal().0, status, "{rules}");
