@@ -154,7 +154,7 @@ test('the card says why the user is asked, and what they have asked for runs at 
   const own = await startDeck({ QUARTERDECK_TEXT__REHEARSAL__SCRIPT: script }, { tools: join(folder, 'tools') });
   const { page, by, say, leave } = await openPage(browser, own);
   await say('Draw a fox');
-  await page.getByText('Here is your fox.').waitFor();
+  await page.getByRole('article', { name: 'Agent' }).getByText('Here is your fox.').waitFor();
   assert.equal(await by('confirm-card').count(), 0);
   await say('Thank you.');
   await by('confirm-approve').waitFor();
