@@ -40,6 +40,7 @@ mod simulate;
 mod site;
 mod small_site;
 mod store_loss;
+mod tasks;
 mod terminal;
 mod unread;
 mod versions;
