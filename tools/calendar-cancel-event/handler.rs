@@ -7,28 +7,17 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{Context, Precheck, calendar_cancel};
 use quarterdeck_contracts::{Cancellation, EventRef, ToolError};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::booking::{
-    InvitationReport, calendar_info, describe, find_changeable, not_changed, notice_sentence,
+    ChangedBooking, calendar_info, describe, find_changeable, not_changed, notice_sentence,
 };
 
 #[derive(Debug, Deserialize)]
 pub struct Args {
     pub event_id: String,
     pub notify: bool,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct CancelledEvent {
-    pub event_id: String,
-    pub title: String,
-    pub start_time: String,
-    pub end_time: String,
-    pub attendees: Vec<String>,
-    pub calendar: String,
-    pub invitations: InvitationReport,
 }
 
 /// Finds the event and names it.
@@ -45,7 +34,7 @@ pub async fn precheck(args: Args, context: Arc<dyn Context>) -> Result<Precheck,
     Ok(Precheck { preview: Some(preview), seen })
 }
 
-pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<CancelledEvent, ToolError> {
+pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<ChangedBooking, ToolError> {
     let seen = &context.facts().seen;
     let text = |name: &str| seen[name].as_str().map(str::to_owned);
     let cancellation = Cancellation {
@@ -54,18 +43,8 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<CancelledE
         version: text("version"),
         notify: args.notify,
     };
-    let cancelled = match calendar_cancel(&*context, cancellation).await {
-        Ok(cancelled) => cancelled,
-        Err(error) => return Err(not_changed(&*context, error, None).await),
-    };
-    let event = cancelled.event;
-    Ok(CancelledEvent {
-        event_id: event.id,
-        title: event.summary,
-        start_time: event.start,
-        end_time: event.end,
-        attendees: event.attendees,
-        calendar: event.calendar,
-        invitations: InvitationReport::new(cancelled.invitations),
-    })
+    match calendar_cancel(&*context, cancellation).await {
+        Ok(cancelled) => Ok(cancelled.into()),
+        Err(error) => Err(not_changed(&*context, error, None).await),
+    }
 }

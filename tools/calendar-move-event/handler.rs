@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::handler::{Context, Precheck, calendar_move};
 use quarterdeck_contracts::{Event, EventRef, Reschedule, ToolError};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::booking::{
-    InvitationReport, Period, calendar_info, describe, not_changed, notice_sentence, parse_period,
-    read_clock, require_free,
+    ChangedBooking, Period, calendar_info, describe, not_changed, notice_sentence, parse_period, read_clock,
+    require_free,
 };
 
 #[derive(Debug, Deserialize)]
@@ -23,17 +23,6 @@ pub struct Args {
     pub event_id: String,
     pub start_time: String,
     pub end_time: String,
-}
-
-#[derive(Debug, PartialEq, Eq, Serialize)]
-pub struct MovedEvent {
-    pub event_id: String,
-    pub title: String,
-    pub start_time: String,
-    pub end_time: String,
-    pub attendees: Vec<String>,
-    pub calendar: String,
-    pub invitations: InvitationReport,
 }
 
 /// Finds the event and names it, and refuses a time that is taken.
@@ -48,7 +37,7 @@ pub async fn precheck(args: Args, context: Arc<dyn Context>) -> Result<Precheck,
     Ok(Precheck { preview: Some(preview.trim_end().to_owned()), seen })
 }
 
-pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<MovedEvent, ToolError> {
+pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<ChangedBooking, ToolError> {
     let event = find(&args.event_id, &*context).await?;
     let period = wanted(&args, &event, &*context).await?;
     let seen = &context.facts().seen;
@@ -60,20 +49,10 @@ pub async fn execute(args: Args, context: Arc<dyn Context>) -> Result<MovedEvent
         end: period.end.to_string(),
         only_if_free: true,
     };
-    let moved = match calendar_move(&*context, change).await {
-        Ok(moved) => moved,
-        Err(error) => return Err(not_changed(&*context, error, Some((period, Some(&event.id)))).await),
-    };
-    let event = moved.event;
-    Ok(MovedEvent {
-        event_id: event.id,
-        title: event.summary,
-        start_time: event.start,
-        end_time: event.end,
-        attendees: event.attendees,
-        calendar: event.calendar,
-        invitations: InvitationReport::new(moved.invitations),
-    })
+    match calendar_move(&*context, change).await {
+        Ok(moved) => Ok(moved.into()),
+        Err(error) => Err(not_changed(&*context, error, Some((period, Some(&event.id)))).await),
+    }
 }
 
 async fn find(id: &str, context: &dyn Context) -> Result<Event, ToolError> {

@@ -2,7 +2,7 @@
 
 use crate::words::{folded_words, sentences};
 
-/// The longest phrase, in characters.
+/// A phrase with more is refused when its tool is built.
 pub const MAX_PHRASE_CHARS: usize = 200;
 /// How many phrases a definition may have, all languages together.
 pub const MAX_PHRASES: usize = 500;

@@ -11,7 +11,6 @@ use url::{Host, Url};
 
 /// How long a connection may take to open.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
-/// The longest pause that a server may ask for.
 const MAX_RETRY_AFTER_SECONDS: f64 = 3_600.0;
 
 /// A client that every request of one calendar goes through.

@@ -1,6 +1,7 @@
 //! What booking, moving and cancelling have in common: the time that is wanted, what is in its way, and what the user is
 //! told about attendees.
 
+mod changed;
 mod conflict;
 mod invitations;
 mod period;
@@ -14,6 +15,7 @@ use quarterdeck_contracts::handler::{
 };
 use quarterdeck_contracts::{CalendarInfo, ErrorType, Event, EventQuery, EventRef, ToolError};
 
+pub(crate) use changed::ChangedBooking;
 pub(crate) use invitations::{InvitationReport, notice_sentence};
 pub(crate) use period::{Period, parse as parse_period};
 

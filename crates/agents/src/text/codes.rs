@@ -27,7 +27,7 @@ pub fn format_confirmation(request: &ConfirmationRequest) -> String {
     let code = confirmation_code(token.expose());
     let arguments = shown_arguments(&request.args);
     let shown = [request.preview.as_str(), request.reason.as_deref().unwrap_or_default(), arguments.as_str()];
-    let fence = "`".repeat(shown.map(longest_fence).into_iter().fold(2, usize::max) + 1);
+    let fence = "`".repeat(shown.map(max_backtick_run).into_iter().fold(2, usize::max) + 1);
     let mut words = String::from("\n\n");
     let tool = &request.tool;
     let _ =
@@ -46,8 +46,7 @@ pub fn format_confirmation(request: &ConfirmationRequest) -> String {
     words
 }
 
-/// The length of the longest run of backticks.
-fn longest_fence(text: &str) -> usize {
+fn max_backtick_run(text: &str) -> usize {
     text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
 }
 

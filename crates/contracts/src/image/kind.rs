@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The longest side, in pixels. A larger picture of one colour is a small file and fills a browser's memory.
+/// A larger picture of one colour is a small file and fills a browser's memory.
 pub const MAX_IMAGE_SIDE_PIXELS: u32 = 8_192;
 
 /// The image types that are kept and served.

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Aspect, ImageError, ImageErrorKind, ImageProvider, ImageRequest};
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
-use super::{OpenAiConfig, PROVIDER};
-use crate::endpoint::{Endpoint, Settings, secret_header};
+use super::{OpenAiConfig, PROVIDER, bearer_headers};
+use crate::endpoint::{Endpoint, Settings};
 use crate::images::{decode, error_in_body, image_limits, send_once, unknown};
 use crate::{ConfigError, Limits, Secret};
 
@@ -54,12 +53,8 @@ pub struct OpenAiImages {
 impl OpenAiImages {
     /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: OpenAiImagesConfig) -> Result<Self, ConfigError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let key = config.api_key.as_ref().filter(|key| !key.is_empty());
-        if let Some(key) = key {
-            headers.insert(AUTHORIZATION, secret_header(PROVIDER, &format!("Bearer {}", key.expose()))?);
-        }
+        let headers = bearer_headers(key)?;
         let endpoint = Endpoint::new(Settings {
             provider: PROVIDER,
             model: &config.model,

@@ -105,12 +105,8 @@ pub struct OpenAi {
 impl OpenAi {
     /// Checks the settings. Nothing is sent before the first request.
     pub fn new(config: OpenAiConfig) -> Result<Self, ConfigError> {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let key = config.api_key.as_ref().filter(|key| !key.is_empty());
-        if let Some(key) = key {
-            headers.insert(AUTHORIZATION, secret_header(PROVIDER, &format!("Bearer {}", key.expose()))?);
-        }
+        let headers = bearer_headers(key)?;
         let endpoint = Endpoint::new(Settings {
             provider: PROVIDER,
             model: &config.model,
@@ -122,6 +118,16 @@ impl OpenAi {
         })?;
         Ok(Self { config, endpoint })
     }
+}
+
+/// JSON is wanted back; without a key, no credential is sent.
+fn bearer_headers(key: Option<&Secret>) -> Result<HeaderMap, ConfigError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    if let Some(key) = key {
+        headers.insert(AUTHORIZATION, secret_header(PROVIDER, &format!("Bearer {}", key.expose()))?);
+    }
+    Ok(headers)
 }
 
 impl ChatModel for OpenAi {
