@@ -88,6 +88,8 @@ pub enum Provider {
     Openai,
     /// OpenAI functions with `strict: true`, for tools that can be said that way.
     OpenaiStrict,
+    /// OpenAI functions as servers of other makers take them.
+    OpenaiCompatible,
     /// Gemini's own schema dialect.
     GeminiNative,
     /// Gemini with `parametersJsonSchema`.
@@ -100,9 +102,10 @@ pub enum Provider {
 
 impl Provider {
     /// Every form, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Openai,
         Self::OpenaiStrict,
+        Self::OpenaiCompatible,
         Self::GeminiNative,
         Self::GeminiJsonSchema,
         Self::Anthropic,
@@ -114,11 +117,19 @@ impl Provider {
         match self {
             Self::Openai => "openai",
             Self::OpenaiStrict => "openaiStrict",
+            Self::OpenaiCompatible => "openaiCompatible",
             Self::GeminiNative => "geminiNative",
             Self::GeminiJsonSchema => "geminiJsonSchema",
             Self::Anthropic => "anthropic",
             Self::Mcp => "mcp",
         }
+    }
+}
+
+impl Provider {
+    /// The form that an artifact of an older version has in the place of this one.
+    pub fn predecessor(self) -> Option<Self> {
+        (self == Self::OpenaiCompatible).then_some(Self::Openai)
     }
 }
 

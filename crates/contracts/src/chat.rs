@@ -21,7 +21,7 @@ pub const MAX_CALLS_PER_MESSAGE: usize = 1_024;
 ///
 /// An implementation asks its provider once per [`ChatModel::ask`] and streams what comes. It may try again as long as
 /// nothing has been handed on, never afterwards: text that was sent is not sent twice. Dropping the stream aborts the
-/// request. It runs no tool and keeps nothing between two requests.
+/// request. It runs no tool, and keeps nothing between two requests but what it has found its server to refuse.
 pub trait ChatModel: Send + Sync {
     /// In which form it wants tools to be declared.
     fn declarations(&self) -> Provider;
@@ -39,6 +39,11 @@ pub trait ChatModel: Send + Sync {
 
     /// Whether it is built in and no language model, which users are told.
     fn is_rehearsal(&self) -> bool {
+        false
+    }
+
+    /// Whether it runs on this machine and may have to be loaded first, which takes minutes. Users are told when it does.
+    fn may_be_loading(&self) -> bool {
         false
     }
 
@@ -60,6 +65,19 @@ pub struct ChatRequest {
     pub tools: Arc<[Value]>,
     /// Whether it may call them.
     pub tool_use: ToolUse,
+}
+
+/// How the end of an instruction begins that differs between conversations: the date, the user's time zone and
+/// language. All that stands before it is the same in every conversation with the same tools, byte for byte, so that a
+/// provider reads it once.
+pub const SITUATION_HEADING: &str = "\n\n## Now\n\n";
+
+impl ChatRequest {
+    /// The instruction as the part that conversations share, and the part of this one.
+    pub fn split_system(&self) -> (&str, &str) {
+        // The last one: the operator's own text may have such a heading too.
+        self.system.split_at(self.system.rfind(SITUATION_HEADING).unwrap_or(self.system.len()))
+    }
 }
 
 /// Whether a model may call tools in this reply.
@@ -225,16 +243,36 @@ pub enum Finish {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
-    /// What was sent.
+    /// What was sent, cached or not.
     pub input_tokens: u64,
     /// What came back, thoughts included.
     pub output_tokens: u64,
+    /// How much of the input the provider had in its cache, which costs a fraction.
+    #[serde(default)]
+    pub cached_tokens: u64,
+    /// How much of the input it has put into its cache, where it charges for that.
+    #[serde(default)]
+    pub cache_write_tokens: u64,
+}
+
+impl Usage {
+    /// Without a cache.
+    pub const fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, cached_tokens: 0, cache_write_tokens: 0 }
+    }
+
+    /// How much of the input was read anew. A provider that counts more as cached than was sent is not believed.
+    pub const fn uncached_tokens(self) -> u64 {
+        self.input_tokens.saturating_sub(self.cached_tokens)
+    }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
     }
 }
 
@@ -250,10 +288,21 @@ pub struct ChatError {
     pub detail: String,
     /// When the provider wants to be asked again.
     pub retry_after: Option<Duration>,
+    /// How much the model takes and how much it was sent, where the provider says so ([`ChatErrorKind::TooLong`]).
+    pub context: Option<ContextOverflow>,
+}
+
+/// A request that does not fit a model, in tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextOverflow {
+    /// What the model takes.
+    pub limit: u64,
+    /// What it was sent, if it was counted.
+    pub sent: Option<u64>,
 }
 
 /// What kind of failure it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatErrorKind {
     /// The address does not answer.
@@ -276,4 +325,57 @@ pub enum ChatErrorKind {
     Garbled,
     /// Nothing came for too long.
     Silent,
+}
+
+impl ChatErrorKind {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Unauthorised => "unauthorised",
+            Self::RateLimited => "rate_limited",
+            Self::Overloaded => "overloaded",
+            Self::Rejected => "rejected",
+            Self::TooLong => "too_long",
+            Self::Refused => "refused",
+            Self::Cut => "cut",
+            Self::Garbled => "garbled",
+            Self::Silent => "silent",
+        }
+    }
+
+    /// Whether the model fails whatever it is asked, as far as can be seen. The others are about the conversation.
+    pub const fn is_model_trouble(self) -> bool {
+        !matches!(self, Self::TooLong | Self::Refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_errors_have_one_name() {
+        for name in [
+            "unreachable",
+            "unauthorised",
+            "rate_limited",
+            "overloaded",
+            "rejected",
+            "too_long",
+            "refused",
+            "cut",
+            "garbled",
+            "silent",
+        ] {
+            let kind: ChatErrorKind = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(kind.as_str(), name);
+        }
+    }
+
+    #[test]
+    fn usage_that_was_stored_before_caches_were_counted_is_read() {
+        let usage: Usage = serde_json::from_value(json!({ "inputTokens": 3, "outputTokens": 2 })).unwrap();
+        assert_eq!(usage, Usage::new(3, 2));
+    }
 }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Capability, ConfirmWhen, RequestPhrases, SecretUse, ToolId};
+use crate::{Capability, ConfirmWhen, ErrorType, RequestPhrases, SecretUse, ToolId};
 
 /// The contract of one tool: the whole of its `schema.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,6 +115,11 @@ pub struct Metadata {
     /// Lossy conversions that the author has seen and accepts, such as `geminiNative: format`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acknowledged: Vec<String>,
+    /// The errors that the guide's example calls may end with in `quarterdeck test`, where nothing is there for them to find.
+    /// Any other error fails the test.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "json-schema", schemars(extend("uniqueItems" = true)))]
+    pub example_errors: Vec<ErrorType>,
 }
 
 impl Metadata {

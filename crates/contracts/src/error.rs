@@ -10,6 +10,7 @@ use crate::ConfirmationRequest;
 /// What kind of failure it was. Who may raise which is in the specification's table; the
 /// properties that follow from the type alone are methods here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[expect(missing_docs, reason = "the names are the contract; the methods say what they mean")]
 pub enum ErrorType {

@@ -25,6 +25,10 @@ pub trait Knowledge: Send + Sync {
         ids: Vec<String>,
         readable: Namespaces,
     ) -> BoxFuture<Result<Vec<KnowledgeRecord>, CapabilityError>>;
+
+    /// A page of the records, in the order of their ids, for clients that browse. The end of one page is where the
+    /// next begins, also when the base was replaced in between.
+    fn list(&self, listing: RecordListing) -> BoxFuture<Result<RecordPage, CapabilityError>>;
 }
 
 /// Turns texts into vectors of one length whose cosine says how alike they are in meaning.
@@ -195,6 +199,30 @@ pub struct DateRange {
     /// The last day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
+}
+
+/// Which records a page holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordListing {
+    /// Where they are. A record elsewhere does not exist for the listing.
+    pub readable: Namespaces,
+    /// Only of this type.
+    pub kind: Option<RecordKind>,
+    /// What their ids begin with.
+    pub id_prefix: String,
+    /// The last id of the page before.
+    pub after: Option<String>,
+    /// How many at the most.
+    pub limit: usize,
+}
+
+/// Some records, in the order of their ids.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RecordPage {
+    /// At most as many as were asked for.
+    pub records: Vec<KnowledgeRecord>,
+    /// Whether others follow.
+    pub has_more: bool,
 }
 
 /// What a search found.

@@ -30,9 +30,11 @@ mod protocol;
 mod renames;
 mod response;
 mod secret_use;
+mod speech;
 mod store;
 mod strict_json;
 mod tokens;
+mod upstream;
 mod visible;
 mod words;
 
@@ -56,8 +58,8 @@ pub use case::{
 };
 pub use chat::{
     CallArguments, CallResult, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
-    ChatStream, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
-    ToolUse, Usage,
+    ChatStream, ContextOverflow, Finish, MAX_CALLS_PER_MESSAGE, ModelCall, ModelMessage, ModelPart,
+    ModelReply, PartContent, SITUATION_HEADING, ToolUse, Usage,
 };
 pub use confirm_when::{ConfirmWhen, RequestPhrases};
 pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
@@ -76,8 +78,8 @@ pub use image::{
 pub use intent::{EndAfter, Intent, RequestedIntent};
 pub use knowledge::{
     DateRange, EmbedError, Embedder, EmbeddingModel, EmptyReason, KNOWLEDGE_METHODS, Knowledge,
-    KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind, SearchResult,
-    SearchResults, answer_knowledge,
+    KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind, RecordListing,
+    RecordPage, SearchResult, SearchResults, answer_knowledge,
 };
 pub use live::{
     Audio, LiveConnecting, LiveConnection, LiveError, LiveErrorKind, LiveEvent, LiveInput, LiveModel,
@@ -89,9 +91,20 @@ pub use protocol::{PROTOCOL_MESSAGE_TYPES, message_type};
 pub use renames::Renames;
 pub use response::{Meta, ToolResponse};
 pub use secret_use::{SecretPlace, SecretUse, can_carry_secret, is_secret_name};
-pub use store::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Write};
+pub use speech::{
+    HEARD_RATE, SPOKEN_RATE, Sentence, SpeechError, SpeechErrorKind, SpeechStream, SpeechToText,
+    TextToSpeech, Transcript, Utterance,
+};
+pub use store::{
+    Change, ChangeEvent, Changes, Check, Commit, CommitError, MAX_KEY_BYTES, PoolUse, Row, Scan, Store,
+    StoreError, StoreHealth, Table, Take, Taken, Write,
+};
 pub use strict_json::{JsonError, parse_json, parse_json_noting_duplicates};
 pub use tokens::estimate_tokens;
+pub use upstream::{
+    PinState, RefusedRequest, ToolDrift, UpstreamEvent, UpstreamMonitor, UpstreamOutcome, UpstreamServer,
+    UpstreamState, UpstreamTool, UpstreamTransport, UpstreamView,
+};
 pub use visible::{visible, visible_line, visible_value};
 pub use words::folded_words;
 

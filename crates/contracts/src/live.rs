@@ -47,6 +47,21 @@ pub trait LiveModel: Send + Sync {
         false
     }
 
+    /// Whether its audio is speech. Where it is not, clients have the transcript to speak.
+    fn speaks(&self) -> bool {
+        true
+    }
+
+    /// Whether it understands speech. Where it does not, users are told to type.
+    fn hears(&self) -> bool {
+        true
+    }
+
+    /// Whether it takes from us when the user begins and stops to speak ([`LiveInput::SpeechStarted`]).
+    fn relies_on_ear(&self) -> bool {
+        false
+    }
+
     /// Opens a conversation, or goes on with one. Ready once the provider is: it has a time limit of its own.
     fn connect(&self, opening: LiveSetup) -> LiveConnecting;
 }
@@ -232,6 +247,10 @@ pub enum LiveInput<'a> {
     Audio(Audio<'a>),
     /// The microphone is off for now.
     AudioEnded,
+    /// Our own ear has heard the user begin to speak: a turn, not a cough. The audio of its beginning was sent before.
+    SpeechStarted,
+    /// Our own ear has heard the user stop. The audio of it was sent before.
+    SpeechEnded,
     /// The user writes something, which asks for an answer.
     Text(&'a str),
     /// The model should know something. Sent while it speaks, it may cut it off, so the sender waits for a pause.

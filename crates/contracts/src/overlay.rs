@@ -23,6 +23,8 @@ pub struct Overlay {
 struct Changes {
     read: BTreeMap<(Table, String), Option<u64>>,
     written: BTreeMap<(Table, String), Option<Value>>,
+    /// When rows that are written may be forgotten, in milliseconds since 1970.
+    expiry: BTreeMap<(Table, String), u64>,
 }
 
 impl Overlay {
@@ -71,6 +73,13 @@ impl Overlay {
         self.lock().written.insert((table, key.into()), Some(value));
     }
 
+    /// Writes a row that may be forgotten after a time, likewise.
+    pub fn put_until(&self, table: Table, key: impl Into<String>, value: Value, expires_ms: u64) {
+        let key = key.into();
+        self.lock().expiry.insert((table, key.clone()), expires_ms);
+        self.put(table, key, value);
+    }
+
     /// Deletes a row, likewise.
     pub fn delete(&self, table: Table, key: impl Into<String>) {
         self.lock().written.insert((table, key.into()), None);
@@ -78,7 +87,7 @@ impl Overlay {
 
     /// What the call wants changed, with what it relied on. The view is empty afterwards.
     pub fn take(&self) -> Commit {
-        let Changes { read, written } = std::mem::take(&mut *self.lock());
+        let Changes { read, written, expiry } = std::mem::take(&mut *self.lock());
         let mut commit = Commit::default();
         if written.is_empty() {
             return commit;
@@ -88,7 +97,10 @@ impl Overlay {
         }
         for ((table, key), value) in written {
             commit = match value {
-                Some(value) => commit.put(table, key, value),
+                Some(value) => {
+                    let expires_ms = expiry.get(&(table, key.clone())).copied();
+                    commit.put_until(table, key, value, expires_ms)
+                }
                 None => commit.delete(table, key),
             };
         }

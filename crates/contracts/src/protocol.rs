@@ -3,7 +3,7 @@
 /// The types of voice messages in both directions and the names of the server's own `data-…` parts in the text stream.
 /// The server's tests hold its encoders to this list. `timeout` and `voice_session_start` are not in it: a tool may send
 /// them, under rules of their own.
-pub const PROTOCOL_MESSAGE_TYPES: [&str; 29] = [
+pub const PROTOCOL_MESSAGE_TYPES: [&str; 31] = [
     "audio",
     "confirm",
     "confirmation",
@@ -17,6 +17,8 @@ pub const PROTOCOL_MESSAGE_TYPES: [&str; 29] = [
     "interrupt",
     "interrupted",
     "left_out",
+    "model_fallback",
+    "model_loading",
     "outcome",
     "partial",
     "ping",

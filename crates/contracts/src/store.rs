@@ -4,9 +4,23 @@
 //! together or not at all. What the rows mean is the business of those who write them; so an engine is small, and
 //! whatever must be decided between sessions, processes or nodes is decided by one atomic step.
 
+mod health;
+mod take;
+
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
 use serde_json::Value;
 
 use crate::handler::BoxFuture;
+
+pub use health::{PoolUse, StoreHealth};
+pub use take::{Take, Taken};
+
+/// Maximum length of a key, in bytes: what the index of every engine holds.
+pub const MAX_KEY_BYTES: usize = 1_024;
 
 /// Keeps rows.
 ///
@@ -19,19 +33,51 @@ pub trait Store: Send + Sync {
     /// The rows of a table whose keys begin with a prefix, in the order of their keys (by bytes).
     fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>>;
 
-    /// Applies a commit if all its checks hold. It is durable when the future ends.
+    /// Applies a commit if all its checks hold and its rate limits have room. It is durable when the future ends, with the
+    /// version that its rows have now; 0 when it wrote nothing.
     ///
     /// A value may nest 127 levels deep: what is deeper could be written but not parsed again, and is refused.
     ///
     /// The work goes on when the future is dropped: a commit is never half applied.
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>>;
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>>;
 
-    /// Takes a commit to be applied soon, without waiting for it and before every later commit. A crash may lose it,
-    /// and one whose checks fail is dropped. Refuses when too many are waiting, so that memory stays bounded.
+    /// Takes a commit to be applied soon, without waiting for it and before every later commit of this process that looks at
+    /// its rows or changes them. A crash may lose it, and one whose checks fail is dropped. Refuses when too many are
+    /// waiting, so that memory stays bounded. Other nodes may not see it before [`Store::flush`] has ended.
     fn queue(&self, commit: Commit) -> Result<(), StoreError>;
+
+    /// Waits until everything that was queued before is applied, and seen by every node.
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>>;
 
     /// Forgets the rows whose time has come, and says how many.
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>>;
+
+    /// Writes a copy of everything, as of one moment, to a new file: a store of one machine, whatever the engine.
+    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        let error = format!("this store writes no backup, so there is none at {}", to.display());
+        Box::pin(std::future::ready(Err(StoreError::Failed(error))))
+    }
+
+    /// Tells every process that watches this store, this one included, that something has changed. It is a hint: it may be
+    /// lost, and the truth is in the rows, which are committed before.
+    fn notify(&self, change: Change) {
+        drop(change);
+    }
+
+    /// What others tell with [`Store::notify`], from now on.
+    fn watch(&self) -> Changes {
+        Box::pin(Never)
+    }
+
+    /// How an engine that is reached over a network is doing; `None` for one that is not.
+    fn health(&self) -> Option<StoreHealth> {
+        None
+    }
+
+    /// Whether other nodes may use it at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
 
     /// Writes what is queued and closes the engine. Later requests fail with [`StoreError::Closed`]. An error means that
     /// queued commits were lost. An engine without anything to close has nothing to do.
@@ -40,10 +86,43 @@ pub trait Store: Send + Sync {
     }
 }
 
+/// The changes of a store that tells of none.
+struct Never;
+
+impl Stream for Never {
+    type Item = ChangeEvent;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ChangeEvent>> {
+        Poll::Pending
+    }
+}
+
+/// What [`Store::watch`] yields. It ends when the store is closed.
+pub type Changes = Pin<Box<dyn Stream<Item = ChangeEvent> + Send>>;
+
+/// Something has changed that other nodes want to know at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What kind of thing, `block` or `registry`.
+    pub topic: String,
+    /// Which one: the key of a row, or empty. Both together have at most 4,000 bytes.
+    pub key: String,
+}
+
+/// What a watcher learns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeEvent {
+    /// This has changed.
+    Changed(Change),
+    /// Some may have been missed: a watcher that follows rows reads them again.
+    Resync,
+}
+
 /// The tables. Each has one owner in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// What was said, by session and turn, and which session a client's chat is in.
+    /// What was said, by session and turn; which session a client's chat is in, the list of its conversations, and what it
+    /// thinks of answers.
     History,
     /// Sessions by id, and the ids that were issued for sessions to come.
     Sessions,
@@ -71,11 +150,19 @@ pub enum Table {
     Outbox,
     /// The registry's loaded versions with their rollout, and the sessions of each.
     Versions,
+    /// The nodes that share the store, each with its address; which of them runs a chore; and the secrets that they share.
+    Nodes,
+    /// Which node has a session, by session.
+    Leases,
+    /// Versions of the registry, each in pieces, by digest.
+    Bundles,
+    /// Tickets for calls that were used.
+    Tickets,
 }
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::History,
         Self::Sessions,
         Self::Calls,
@@ -90,6 +177,10 @@ impl Table {
         Self::Audit,
         Self::Outbox,
         Self::Versions,
+        Self::Nodes,
+        Self::Leases,
+        Self::Bundles,
+        Self::Tickets,
     ];
 
     /// The name in an engine.
@@ -109,6 +200,10 @@ impl Table {
             Self::Audit => "audit",
             Self::Outbox => "outbox",
             Self::Versions => "versions",
+            Self::Nodes => "nodes",
+            Self::Leases => "leases",
+            Self::Bundles => "bundles",
+            Self::Tickets => "tickets",
         }
     }
 }
@@ -146,6 +241,8 @@ impl Scan {
 pub struct Commit {
     /// What must be so.
     pub checks: Vec<Check>,
+    /// Which rate limits it counts in.
+    pub takes: Vec<Take>,
     /// What is to be.
     pub writes: Vec<Write>,
 }
@@ -210,21 +307,29 @@ impl Commit {
         self
     }
 
+    /// Counts in a rate limit, and demands that it has room.
+    #[must_use]
+    pub fn take(mut self, take: Take) -> Self {
+        self.takes.push(take);
+        self
+    }
+
     /// Whether it would change nothing.
     pub fn is_empty(&self) -> bool {
-        self.writes.is_empty()
+        self.writes.is_empty() && self.takes.is_empty()
     }
 
     /// Adds the checks and writes of another.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.checks.extend(other.checks);
+        self.takes.extend(other.takes);
         self.writes.extend(other.writes);
         self
     }
 }
 
-/// Why a commit was not applied.
+/// Why a commit was not applied, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CommitError {
     /// A row is not as it was seen. Nothing was written.
@@ -235,9 +340,30 @@ pub enum CommitError {
         /// Which row.
         key: String,
     },
-    /// The store failed.
+    /// A rate limit has no room. Nothing was written.
+    #[error("the rate limit {key} has no room for {retry_after_ms} ms")]
+    Exhausted {
+        /// Which.
+        key: String,
+        /// How long until it has.
+        retry_after_ms: u64,
+    },
+    /// Its answer was lost and could not be asked for again: it was applied, is being applied, or never will be.
+    #[error("it is not known whether the commit was applied: {0}")]
+    Unknown(String),
+    /// The store failed. Nothing was written.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl CommitError {
+    /// For callers to whom every reason is a failure of the store.
+    pub fn into_store_error(self) -> StoreError {
+        match self {
+            Self::Store(error) => error,
+            other => StoreError::Failed(other.to_string()),
+        }
+    }
 }
 
 /// Why a store did not do what was asked.
@@ -247,6 +373,9 @@ pub enum StoreError {
     /// The engine failed: the disk is full, the file is damaged, the network is gone.
     #[error("the store failed: {0}")]
     Failed(String),
+    /// It cannot be reached at present; it may be again.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(String),
     /// Too many queued commits are waiting.
     #[error("the store's queue is full")]
     QueueFull,

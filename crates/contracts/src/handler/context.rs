@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{BoxFuture, CancellationToken};
+use super::{BoxFuture, CancellationToken, HandlerFault};
 use crate::{Capability, ErrorType, Mode, ToolError};
 
 /// One call's world.
@@ -24,6 +24,10 @@ pub trait Context: Send + Sync {
     /// A line for the operator's log.
     fn log(&self, level: LogLevel, text: &str);
 
+    /// Says why the handler has no good answer, to its author and the operator alone. Of several reports of one
+    /// execution the first counts.
+    fn report_fault(&self, fault: HandlerFault);
+
     /// An entry for the audit trail, under the handler's own event name.
     fn audit(&self, event: &str, data: Value);
 
@@ -36,6 +40,14 @@ pub trait Context: Send + Sync {
 
     /// Cancelled when the call should stop: the user stops it, the session ends, or its deadline is near.
     fn signal(&self) -> CancellationToken;
+
+    /// The handler has sent something that may have changed the world outside: what fails from now on may have acted.
+    fn mark_outside_effect(&self) {}
+
+    /// Whether the world outside may have been changed.
+    fn has_outside_effect(&self) -> bool {
+        false
+    }
 
     /// Uses a capability. One that the tool did not declare, or that this runtime does not have, answers with an
     /// error; it never panics.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{BoxFuture, Context, HandlerFiles, HostHealth, HostObserver};
-use crate::{AnswerError, HandlerAnswer, Metadata, ToolError};
+use super::{BoxFuture, Context, HandlerFault, HandlerFiles, HostHealth, HostObserver};
+use crate::{AnswerError, HandlerAnswer, Metadata, ToolError, UpstreamMonitor};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
 ///
@@ -24,6 +24,11 @@ pub trait HandlerHost: Send + Sync {
     /// Puts a handler back into service, as an operator wants it. False if it was not out of service.
     fn lift_quarantine(&self, _tool_id: &str) -> bool {
         false
+    }
+
+    /// Lists the servers that run its handlers elsewhere. A host that runs them itself has none.
+    fn upstreams(&self) -> Option<&dyn UpstreamMonitor> {
+        None
     }
 
     /// Sends events to this observer from now on, instead of the one before.
@@ -53,6 +58,11 @@ pub trait Handler: Send + Sync {
         context: Arc<dyn Context>,
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>>;
+
+    /// Whether its answers hold text that neither the user nor this server wrote, whatever the definition says.
+    fn has_foreign_text(&self) -> bool {
+        false
+    }
 
     /// Looks at a call before the user is asked to approve it, so that what cannot be done is refused and not approved. It changes
     /// nothing: its context refuses every capability that writes. `None` if the handler has nothing to look at.
@@ -93,6 +103,9 @@ pub enum HostError {
     /// The handler cannot be made ready.
     #[error("the handler cannot be loaded: {0}")]
     Unloadable(String),
+    /// The handler threw before there was a call: at the top level of its files.
+    #[error("the handler cannot be loaded: {0}")]
+    FailedToLoad(Box<HandlerFault>),
     /// It ran past its time.
     #[error("the handler ran past its deadline of {limit_ms} ms")]
     TimedOut {
@@ -122,4 +135,21 @@ pub enum HostError {
         /// When there may be room again.
         retry_after_ms: u64,
     },
+}
+
+impl HostError {
+    /// What an operator is told of it. `None` where the handler was not run and is not to blame.
+    pub fn to_fault(&self) -> Option<HandlerFault> {
+        match self {
+            Self::Quarantined { .. } | Self::Busy { .. } => None,
+            Self::FailedToLoad(fault) => Some((**fault).clone()),
+            Self::TimedOut { .. } => Some(HandlerFault::new(self.to_string()).with_hint(
+                "`timeoutMs` in schema.json is the hard stop; a handler that takes longer goes on in the background \
+                 with \"execution\": \"background\"",
+            )),
+            Self::Unloadable(_) | Self::OverLimit(_) | Self::Crashed(_) | Self::BadAnswer(_) => {
+                Some(HandlerFault::new(self.to_string()))
+            }
+        }
+    }
 }

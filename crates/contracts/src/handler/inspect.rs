@@ -94,10 +94,20 @@ pub enum FindingKind {
     Syntax,
     /// `execute` is not exported.
     NoExecute,
+    /// `module.exports` or `exports.…`: the form of exports that handlers do not have.
+    CommonJs,
+    /// `require(…)`, which handlers do not have.
+    NodeRequire,
+    /// `process.…`, which handlers do not have.
+    NodeProcess,
     /// An import that a handler may not make, or that names nothing.
     Import,
     /// A response schema version that this runtime does not speak, or that cannot be read without running.
     ResponseVersion,
     /// The binary was built without this handler, or with another state of it.
     NotCompiledIn,
+    /// The folder does not say which tool of which server it stands for, or not in the way that pins it.
+    Binding,
+    /// The server is not in the configuration of this machine.
+    UnknownServer,
 }

@@ -3,6 +3,7 @@
 mod cancellation;
 mod capabilities;
 mod context;
+mod fault;
 mod host;
 mod inspect;
 mod native;
@@ -22,6 +23,7 @@ pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,
 };
+pub use fault::{HandlerFault, SourceExcerpt, StackFrame};
 pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits, Precheck, PrecheckAnswer};
 pub use inspect::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
 pub use native::{NATIVE_KIND, NativeHandler};

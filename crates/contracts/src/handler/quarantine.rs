@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::UpstreamEvent;
+
 /// A handler out of service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,6 +44,13 @@ pub enum HostEvent {
     Released {
         /// The tool that it belongs to.
         tool_id: String,
+    },
+    /// Something happened with an MCP server elsewhere.
+    Upstream {
+        /// The server's name in the configuration.
+        server: String,
+        /// What.
+        event: UpstreamEvent,
     },
 }
 
