@@ -1,4 +1,4 @@
-//! How long rows take to be kept and read: `cargo bench -p quarterdeck-store`.
+//! How long rows take to be kept and read: `cargo bench -p quarterdeck-store --all-features`.
 
 #![expect(
     clippy::print_stdout,
@@ -18,7 +18,13 @@ use tempfile::TempDir;
 
 const MEASURED_TIME: Duration = Duration::from_millis(500);
 
+#[cfg(all(feature = "postgres", unix))]
+#[path = "speed/engines.rs"]
+mod engines;
+
 fn main() {
+    #[cfg(all(feature = "postgres", unix))]
+    engines::durable_commits_of_both();
     commits_in_a_second();
     reads_while_commits_reach_the_disk();
     queueing_one_small_row();

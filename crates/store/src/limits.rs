@@ -1,13 +1,19 @@
 //! What every engine refuses, so that a change of engine changes nothing.
 
-use quarterdeck_contracts::{Commit, StoreError};
+use quarterdeck_contracts::{Commit, MAX_KEY_BYTES, StoreError};
 use serde_json::Value;
 
 /// The JSON parser stops here, so a deeper value could be written but never read.
 const MAX_DEPTH: usize = 127;
 
-/// Refuses a commit whose values could not be read back.
-pub(crate) fn check_depth(commit: &Commit) -> Result<(), StoreError> {
+/// Refuses a commit whose values could not be read back, or whose keys do not fit an index.
+pub(crate) fn check_limits(commit: &Commit) -> Result<(), StoreError> {
+    let keys = commit.writes.iter().map(|write| &write.key);
+    let keys = keys.chain(commit.checks.iter().map(|check| &check.key));
+    let mut keys = keys.chain(commit.takes.iter().map(|take| &take.key));
+    if keys.any(|key| key.len() > MAX_KEY_BYTES) {
+        return Err(StoreError::Failed(format!("a key has more than {MAX_KEY_BYTES} bytes")));
+    }
     let too_deep =
         commit.writes.iter().filter_map(|write| write.value.as_ref()).any(|value| !fits(value, MAX_DEPTH));
     if too_deep {

@@ -6,14 +6,18 @@ use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quarterdeck_contracts::handler::BoxFuture;
-use quarterdeck_contracts::{Check, Commit, CommitError, Row, Scan, Store, StoreError, Table};
+use quarterdeck_contracts::{
+    Change, Changes, Check, Commit, CommitError, Row, Scan, Store, StoreError, Table, Taken, Write,
+};
 
-use crate::limits::check_depth;
+use crate::changes::LocalChanges;
+use crate::limits::check_limits;
 
 /// Rows in memory. Every commit is applied before the call that makes it returns.
 #[derive(Default)]
 pub struct MemoryStore {
     rows: Mutex<Rows>,
+    changes: LocalChanges,
 }
 
 #[derive(Default)]
@@ -48,8 +52,8 @@ impl MemoryStore {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn apply(&self, commit: Commit) -> Result<(), CommitError> {
-        check_depth(&commit)?;
+    fn apply(&self, commit: Commit) -> Result<u64, CommitError> {
+        check_limits(&commit)?;
         self.rows().apply(commit)
     }
 }
@@ -59,11 +63,28 @@ impl Rows {
         &self.tables[table as usize]
     }
 
-    fn apply(&mut self, commit: Commit) -> Result<(), CommitError> {
+    fn apply(&mut self, mut commit: Commit) -> Result<u64, CommitError> {
         for Check { table, key, version } in commit.checks {
             if self.table(table).get(&key).map(|row| row.version) != version {
                 return Err(CommitError::Conflict { table, key });
             }
+        }
+        for take in commit.takes {
+            let stored = self.table(Table::Rates).get(&take.key).map(|row| row.row().value);
+            match take.count_in(stored, take.now_ms) {
+                Taken::Counted { window, expires_ms } => commit.writes.push(Write {
+                    table: Table::Rates,
+                    key: take.key,
+                    value: Some(window),
+                    expires_ms: Some(expires_ms),
+                }),
+                Taken::Refused { retry_after_ms } => {
+                    return Err(CommitError::Exhausted { key: take.key, retry_after_ms });
+                }
+            }
+        }
+        if commit.writes.is_empty() {
+            return Ok(0);
         }
         self.version += 1;
         for write in commit.writes {
@@ -79,7 +100,7 @@ impl Rows {
                 None => drop(table.remove(&write.key)),
             }
         }
-        Ok(())
+        Ok(self.version)
     }
 
     fn scan(&self, table: Table, scan: &Scan) -> Vec<(String, Row)> {
@@ -117,15 +138,27 @@ impl Store for MemoryStore {
         Box::pin(ready(Ok(rows)))
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         Box::pin(ready(self.apply(commit)))
     }
 
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
         match self.apply(commit) {
-            Ok(()) | Err(CommitError::Conflict { .. }) => Ok(()),
-            Err(CommitError::Store(error)) => Err(error),
+            Ok(_) | Err(CommitError::Conflict { .. } | CommitError::Exhausted { .. }) => Ok(()),
+            Err(error) => Err(error.into_store_error()),
         }
+    }
+
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        Box::pin(ready(Ok(())))
+    }
+
+    fn notify(&self, change: Change) {
+        self.changes.notify(change);
+    }
+
+    fn watch(&self) -> Changes {
+        self.changes.watch()
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {

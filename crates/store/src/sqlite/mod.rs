@@ -10,10 +10,10 @@ mod fault;
 mod file;
 mod health;
 mod open;
-mod queued_rows;
 mod reader;
 mod rows;
 mod schema;
+mod snapshot;
 mod transaction;
 mod writer;
 
@@ -24,19 +24,22 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use quarterdeck_contracts::handler::BoxFuture;
-use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
+use quarterdeck_contracts::{Change, Changes, Commit, CommitError, Row, Scan, Store, StoreError, Table};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use self::check::{Background, CHECK_TIMEOUT, report};
 use self::health::Health;
 pub use self::open::OpenError;
 use self::open::{DEFAULT_BUSY_TIMEOUT, OpenedWriter, engine_error, open_reader, open_writer};
-use self::queued_rows::QueuedRows;
 use self::reader::ReadRequest;
 use self::rows::{EncodedCommit, ReadQuery, StoredRow};
+pub use self::schema::VERSION as SQLITE_FORMAT;
+pub use self::snapshot::{SqliteSnapshot, vacuum};
 use self::transaction::Transaction;
 use self::writer::{Job, Writer};
-use crate::limits::check_depth;
+use crate::changes::LocalChanges;
+use crate::limits::check_limits;
+use crate::queued_rows::QueuedRows;
 
 /// The queue's memory is counted in permits of this size.
 const BYTES_PER_PERMIT: usize = 256;
@@ -79,6 +82,7 @@ pub struct SqliteStore {
     channels: Arc<Channels>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     check: Mutex<Option<Background>>,
+    changes: LocalChanges,
 }
 
 struct Channels {
@@ -119,14 +123,12 @@ impl SqliteStore {
         let semaphore = Arc::new(Semaphore::new(max_permits as usize));
         let queued_rows = Arc::new(QueuedRows::new());
         let channels = Channels { jobs, reads, semaphore, max_permits, queued_rows };
-        Ok(Self { channels: Arc::new(channels), threads: Mutex::new(threads), check: Mutex::new(check) })
-    }
-
-    /// Writes a copy of everything, as of one moment, to a new file.
-    pub fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
-        let (answer, copied) = oneshot::channel();
-        drop(self.channels.jobs.send(Job::Backup { to: to.to_owned(), answer }));
-        Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
+        Ok(Self {
+            channels: Arc::new(channels),
+            threads: Mutex::new(threads),
+            check: Mutex::new(check),
+            changes: LocalChanges::default(),
+        })
     }
 
     /// Stops a running check, so that the file can be closed. It stops within a few pages.
@@ -192,7 +194,7 @@ impl Channels {
         &self,
         commit: EncodedCommit,
         permit: OwnedSemaphorePermit,
-    ) -> oneshot::Receiver<Result<(), CommitError>> {
+    ) -> oneshot::Receiver<Result<u64, CommitError>> {
         let (answer, result) = oneshot::channel();
         // When the writer has stopped, the answer is dropped, and the receiver fails.
         drop(self.jobs.send(Job::Commit { commit, permit, answer }));
@@ -202,7 +204,10 @@ impl Channels {
     /// To the reader, unless the rows have queued changes, which only the writer sees.
     fn send_read(&self, query: ReadQuery) -> oneshot::Receiver<Result<Vec<StoredRow>, StoreError>> {
         let (answer, rows) = oneshot::channel();
-        let queued_rows = self.queued_rows.affects(&query);
+        let queued_rows = match &query {
+            ReadQuery::Get { table, key } => self.queued_rows.has_row(*table, key),
+            ReadQuery::Scan { table, .. } => self.queued_rows.has_table(*table),
+        };
         let request = ReadRequest { query, answer };
         if queued_rows {
             drop(self.jobs.send(Job::Read(request)));
@@ -236,8 +241,8 @@ impl Store for SqliteStore {
         })
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
-        if let Err(error) = check_depth(&commit) {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
+        if let Err(error) = check_limits(&commit) {
             return Box::pin(std::future::ready(Err(error.into())));
         }
         let commit = EncodedCommit::new(commit);
@@ -255,12 +260,32 @@ impl Store for SqliteStore {
     }
 
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
-        check_depth(&commit)?;
+        check_limits(&commit)?;
         let commit = EncodedCommit::new(commit);
         let permit = self.channels.try_reserve(&commit)?;
         // Marked before it is sent: from here on, readers of these rows ask the writer.
         let mark = self.channels.queued_rows.mark(commit.rows());
         self.channels.jobs.send(Job::Queue { commit, permit, mark }).map_err(|_| StoreError::Closed)
+    }
+
+    /// The writer works in order, and answers a commit after what was queued before it.
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        let flushed = self.commit(Commit::default());
+        Box::pin(async move { flushed.await.map(drop).map_err(CommitError::into_store_error) })
+    }
+
+    fn backup(&self, to: &Path) -> BoxFuture<Result<(), StoreError>> {
+        let (answer, copied) = oneshot::channel();
+        drop(self.channels.jobs.send(Job::Backup { to: to.to_owned(), answer }));
+        Box::pin(async move { copied.await.unwrap_or(Err(StoreError::Closed)) })
+    }
+
+    fn notify(&self, change: Change) {
+        self.changes.notify(change);
+    }
+
+    fn watch(&self) -> Changes {
+        self.changes.watch()
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {

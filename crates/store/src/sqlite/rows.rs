@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use quarterdeck_contracts::{Check, Commit, Row, Scan, StoreError, Table};
+use quarterdeck_contracts::{Check, Commit, CommitError, Row, Scan, StoreError, Table, Take, Taken};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::checksum::checksum;
@@ -105,7 +105,7 @@ fn raw<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<RawRow<'a>> {
 }
 
 /// Rows that were written before there were checksums have none.
-fn matches_checksum(
+pub(super) fn matches_checksum(
     sum: Option<i64>,
     table: &str,
     key: &str,
@@ -119,10 +119,11 @@ fn matches_checksum(
 /// A commit whose values are text already, so that the writer only writes.
 pub(super) struct EncodedCommit {
     checks: Vec<Check>,
+    takes: Vec<Take>,
     changes: Vec<Change>,
 }
 
-struct Change {
+pub(super) struct Change {
     table: Table,
     key: String,
     value: Option<String>,
@@ -137,7 +138,7 @@ impl EncodedCommit {
             value: write.value.map(|value| value.to_string()),
             expires_ms: write.expires_ms.map(clamp),
         });
-        Self { checks: commit.checks, changes: changes.collect() }
+        Self { checks: commit.checks, takes: commit.takes, changes: changes.collect() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -145,7 +146,8 @@ impl EncodedCommit {
     }
 
     pub(super) fn rows(&self) -> impl Iterator<Item = (Table, &str)> {
-        self.changes.iter().map(|change| (change.table, change.key.as_str()))
+        let changed = self.changes.iter().map(|change| (change.table, change.key.as_str()));
+        changed.chain(self.takes.iter().map(|take| (Table::Rates, take.key.as_str())))
     }
 
     pub(super) fn size(&self) -> usize {
@@ -171,28 +173,55 @@ impl EncodedCommit {
         Ok(None)
     }
 
+    /// The windows of its rate limits as they become, unless one has no room.
+    pub(super) fn take(&self, connection: &Connection) -> rusqlite::Result<Result<Vec<Change>, CommitError>> {
+        let mut windows = Vec::new();
+        for take in &self.takes {
+            let row = get(connection, Table::Rates, &take.key)?;
+            // A window that cannot be read is begun anew; the check of the file reports it.
+            let stored = row.and_then(|row| serde_json::from_str(&row.value).ok());
+            match take.count_in(stored, take.now_ms) {
+                Taken::Counted { window, expires_ms } => windows.push(Change {
+                    table: Table::Rates,
+                    key: take.key.clone(),
+                    value: Some(window.to_string()),
+                    expires_ms: Some(clamp(expires_ms)),
+                }),
+                Taken::Refused { retry_after_ms } => {
+                    return Ok(Err(CommitError::Exhausted { key: take.key.clone(), retry_after_ms }));
+                }
+            }
+        }
+        Ok(Ok(windows))
+    }
+
     /// Writes every change, under one version.
     pub(super) fn write(&self, connection: &Connection, version: i64) -> rusqlite::Result<()> {
-        for Change { table, key, value, expires_ms } in &self.changes {
-            match value {
-                Some(value) => connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO rows (table_name, key, value, version, expires_ms, sum)
-                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                    )?
-                    .execute(params![
-                        table.as_str(),
-                        key,
-                        value,
-                        version,
-                        expires_ms,
-                        checksum(table.as_str(), key, value, version, *expires_ms)
-                    ])?,
-                None => connection
-                    .prepare_cached("DELETE FROM rows WHERE table_name = ?1 AND key = ?2")?
-                    .execute(params![table.as_str(), key])?,
-            };
-        }
+        self.changes.iter().try_for_each(|change| change.write(connection, version))
+    }
+}
+
+impl Change {
+    pub(super) fn write(&self, connection: &Connection, version: i64) -> rusqlite::Result<()> {
+        let Self { table, key, value, expires_ms } = self;
+        match value {
+            Some(value) => connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO rows (table_name, key, value, version, expires_ms, sum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                )?
+                .execute(params![
+                    table.as_str(),
+                    key,
+                    value,
+                    version,
+                    expires_ms,
+                    checksum(table.as_str(), key, value, version, *expires_ms)
+                ])?,
+            None => connection
+                .prepare_cached("DELETE FROM rows WHERE table_name = ?1 AND key = ?2")?
+                .execute(params![table.as_str(), key])?,
+        };
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ impl Transaction {
     }
 
     /// Applies a commit if its checks hold; otherwise the group is as it was.
-    pub(super) fn apply(&mut self, commit: &EncodedCommit) -> Result<(), CommitError> {
+    pub(super) fn apply(&mut self, commit: &EncodedCommit) -> Result<u64, CommitError> {
         self.begin()?;
         match commit.failed_check(&self.connection) {
             Ok(None) => {}
@@ -49,12 +49,20 @@ impl Transaction {
             }
             Err(error) => return Err(self.failed(error).into()),
         }
-        if commit.is_empty() {
-            return Ok(());
+        let windows = match commit.take(&self.connection) {
+            Ok(taken) => taken?,
+            Err(error) => return Err(self.failed(error).into()),
+        };
+        if commit.is_empty() && windows.is_empty() {
+            return Ok(0);
         }
         self.version += 1;
         let version = self.version;
-        self.in_savepoint(|connection| commit.write(connection, version)).map_err(CommitError::from)
+        self.in_savepoint(|connection| {
+            commit.write(connection, version)?;
+            windows.iter().try_for_each(|window| window.write(connection, version))
+        })?;
+        Ok(version.unsigned_abs())
     }
 
     /// Deletes at most `limit` expired rows.

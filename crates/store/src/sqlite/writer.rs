@@ -15,10 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::backup;
 use super::health::Health;
-use super::queued_rows::QueuedMark;
 use super::reader::ReadRequest;
 use super::rows::EncodedCommit;
 use super::transaction::Transaction;
+use crate::queued_rows::QueuedMark;
 
 /// Bounds a group, so that a steady stream cannot keep its first commit waiting.
 const MAX_GROUP_JOBS: usize = 1024;
@@ -28,7 +28,7 @@ pub(super) enum Job {
     Commit {
         commit: EncodedCommit,
         permit: OwnedSemaphorePermit,
-        answer: oneshot::Sender<Result<(), CommitError>>,
+        answer: oneshot::Sender<Result<u64, CommitError>>,
     },
     /// On the disk within the delay.
     Queue {
@@ -121,7 +121,9 @@ impl Writer {
                 let applied = self.transaction.apply(&commit);
                 drop((commit, permit));
                 self.answer_later(move |ended| {
-                    drop(answer.send(applied.and_then(|()| ended.map_err(CommitError::from))));
+                    drop(answer.send(
+                        applied.and_then(|version| ended.map(|()| version).map_err(CommitError::from)),
+                    ));
                 });
             }
             Job::Queue { commit, permit, mark } => {
@@ -156,8 +158,8 @@ impl Writer {
 
     fn apply_queued(&mut self, commit: &EncodedCommit) {
         match self.transaction.apply(commit) {
-            Ok(()) | Err(CommitError::Conflict { .. }) => {}
-            Err(CommitError::Store(error)) => tracing::error!(%error, "queued commit lost"),
+            Ok(_) | Err(CommitError::Conflict { .. } | CommitError::Exhausted { .. }) => {}
+            Err(error) => tracing::error!(%error, "queued commit lost"),
         }
     }
 

@@ -5,4 +5,6 @@
 mod memory;
 mod model;
 mod overlay;
+#[cfg(all(feature = "postgres", unix))]
+mod postgres;
 mod sqlite;

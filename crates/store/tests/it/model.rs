@@ -187,3 +187,31 @@ proptest! {
         }
     }
 }
+
+/// Fewer, because every step is a dozen questions to the server.
+#[cfg(all(feature = "postgres", unix))]
+mod in_a_database {
+    use quarterdeck_testkit::{PostgresServer, PostgresVersion};
+
+    use super::*;
+    use crate::postgres::support::open;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_store_in_a_database_is_a_map(steps in vec(step(), 1..60)) {
+            let Some(server) = PostgresServer::shared(PostgresVersion::V18) else { return Ok(()) };
+            let url = server.create_database();
+            let mut store = open(&url);
+            let mut model = Model::default();
+            for step in &steps {
+                if matches!(step, Step::Reopen) {
+                    drop(store);
+                    store = open(&url);
+                }
+                model.take(&store, step);
+            }
+        }
+    }
+}

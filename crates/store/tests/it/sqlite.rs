@@ -4,6 +4,7 @@ mod backup;
 mod damage;
 mod failing;
 mod opening;
+mod snapshot;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

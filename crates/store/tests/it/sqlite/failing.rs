@@ -16,7 +16,7 @@ fn options(change: impl FnOnce(&mut SqliteOptions)) -> SqliteOptions {
     options
 }
 
-fn is_failure(result: &Result<(), CommitError>) -> bool {
+fn is_failure(result: &Result<u64, CommitError>) -> bool {
     matches!(result, Err(CommitError::Store(StoreError::Failed(_))))
 }
 
@@ -107,7 +107,7 @@ fn trigger(how: &str) -> String {
 }
 
 /// Four commits in one group, the third of which cannot be written; the results of those that were waited for.
-fn group(store: &SqliteStore, path: &std::path::Path) -> Vec<Result<(), CommitError>> {
+fn group(store: &SqliteStore, path: &std::path::Path) -> Vec<Result<u64, CommitError>> {
     let lock = write_lock(path);
     store.queue(put("queued", json!(0))).unwrap();
     let waiting = [
