@@ -7,15 +7,16 @@ use std::time::Instant;
 use quarterdeck_contracts::handler::{BoxFuture, CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{
     Embedder, EmbeddingModel, Knowledge, KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordKind,
-    SearchResults,
+    RecordListing, RecordPage, SearchResults,
 };
 
 use crate::cache::QueryCache;
 use crate::get::get;
 use crate::index::Doc;
+use crate::list::list;
 use crate::search::{ScoreThresholds, SearchError, SemanticQuery, search};
 use crate::snapshot::{BuildError, BuildObserver, KnownVectors, Progress, Snapshot};
-use crate::vectors::unit;
+use crate::vectors::{VectorStorage, unit};
 use crate::worker::Worker;
 
 /// Records in memory, found by words and, with a model, by meaning.
@@ -36,6 +37,14 @@ struct LoadedModel {
     embedder: Arc<dyn Embedder>,
     worker: Worker,
     questions: QueryCache,
+}
+
+/// A base that was kept, opened again.
+pub struct LoadedBase {
+    /// It has no model yet: [`KnowledgeBase::use_model`] gives it one.
+    pub base: KnowledgeBase,
+    /// Whether the index had to be built again, because another version wrote it or it was damaged.
+    pub is_rebuilt: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,6 +145,12 @@ impl KnowledgeBase {
         Ok(())
     }
 
+    /// Puts what was loaded in place of what is searched. The model stays.
+    pub fn adopt(&self, loaded: LoadedBase) {
+        let _building = self.shared.building.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.shared.current.write().unwrap_or_else(PoisonError::into_inner) = loaded.base.current();
+    }
+
     pub fn model(&self) -> Option<EmbeddingModel> {
         self.shared.model().map(|model| model.embedder.model().clone())
     }
@@ -143,7 +158,7 @@ impl KnowledgeBase {
     /// Every vector, for the next base.
     pub fn known_vectors(&self) -> Option<KnownVectors> {
         let current = self.current();
-        let model = current.vectors.as_ref()?.model.clone();
+        let model = current.vectors.as_ref()?.model().clone();
         let (rows, at) = current.vectors_by_key(&model)?;
         Some(KnownVectors { rows: rows.clone(), at, model })
     }
@@ -165,9 +180,9 @@ impl KnowledgeBase {
         Stats {
             records: index.records.len(),
             by_kind: by_kind.into_iter().map(|((namespace, kind), count)| (namespace, kind, count)).collect(),
-            passages: vectors.as_ref().map_or(0, |vectors| vectors.rows.len()),
+            passages: vectors.as_ref().map_or(0, VectorStorage::passages),
             terms: index.terms(),
-            model: vectors.as_ref().map(|vectors| vectors.model.clone()),
+            model: vectors.as_ref().map(|vectors| vectors.model().clone()),
         }
     }
 
@@ -193,7 +208,8 @@ impl Shared {
             (Some(vectors), Some(question)) => Some(SemanticQuery { vectors, question }),
             _ => None,
         };
-        let mut found = search(&current.index, semantic, self.thresholds, &query).map_err(|error| {
+        let found = search(&current.index, semantic, self.thresholds, &query).await;
+        let mut found = found.map_err(|error| {
             let code = match error {
                 SearchError::Filter(_) => CapabilityErrorCode::InvalidArgument,
                 SearchError::Record(_) => CapabilityErrorCode::NotAvailable,
@@ -208,7 +224,7 @@ impl Shared {
     async fn embed_question(&self, question: &str, current: &Snapshot) -> Option<Arc<[f32]>> {
         let model = self.model()?;
         let description = model.embedder.model();
-        if current.vectors.as_ref().is_none_or(|vectors| vectors.model != *description) {
+        if current.vectors.as_ref().is_none_or(|vectors| vectors.model() != description) {
             return None;
         }
         let normal = QueryCache::normalise(question);
@@ -235,5 +251,10 @@ impl Knowledge for KnowledgeBase {
     ) -> BoxFuture<Result<Vec<KnowledgeRecord>, CapabilityError>> {
         let found = get(&self.current().index, &ids, &readable);
         Box::pin(std::future::ready(found))
+    }
+
+    fn list(&self, listing: RecordListing) -> BoxFuture<Result<RecordPage, CapabilityError>> {
+        let page = list(&self.current().index, &listing);
+        Box::pin(std::future::ready(Ok(page)))
     }
 }

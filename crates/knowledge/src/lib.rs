@@ -4,7 +4,6 @@
 //! changes how it is treated.
 
 mod base;
-#[cfg(feature = "sqlite")]
 mod bytes;
 mod cache;
 mod day;
@@ -12,8 +11,10 @@ mod embed;
 pub mod eval;
 mod get;
 mod index;
+mod list;
 mod passages;
 mod record;
+pub mod saved;
 mod search;
 mod snapshot;
 mod snippet;

@@ -1,11 +1,13 @@
 //! One question from words to ranked evidence.
 
+use std::sync::Arc;
+
 use quarterdeck_contracts::{EmptyReason, KnowledgeQuery, RecordFilters, SearchResult, SearchResults};
 
 use crate::index::{BitSet, Doc, FilterError, Index, K1, Query};
 use crate::snippet::{Highlights, highlight};
 use crate::top_k::TopK;
-use crate::vectors::Vectors;
+use crate::vectors::VectorStorage;
 
 /// Records that are scored again with the unrounded question.
 const MIN_RESCORED: usize = 200;
@@ -45,8 +47,8 @@ impl Default for ScoreThresholds {
 /// The vectors of the base, and the question's own.
 #[derive(Clone, Copy)]
 pub(crate) struct SemanticQuery<'a> {
-    pub(crate) vectors: &'a Vectors,
-    pub(crate) question: &'a [f32],
+    pub(crate) vectors: &'a VectorStorage,
+    pub(crate) question: &'a Arc<[f32]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +70,7 @@ pub(crate) enum SearchError {
 }
 
 /// Answers a question; the caller has checked who asks and adds how long it took.
-pub(crate) fn search(
+pub(crate) async fn search(
     index: &Index,
     semantic: Option<SemanticQuery<'_>>,
     thresholds: ScoreThresholds,
@@ -77,14 +79,13 @@ pub(crate) fn search(
     let passing = index.filters.select(request.namespace, &request.filters)?;
     let query = Query::new(index, &request.query);
     let limit = request.top_k.min(MAX_RESULTS);
-    let (hits, matching) = rank(index, semantic, thresholds, &query, &passing, limit);
-    let mut found = SearchResults { degraded: semantic.is_none(), ..SearchResults::default() };
+    let asked = Question { index, semantic, thresholds, query: &query };
+    let Ranking { hits, matching, is_degraded } = asked.rank(&passing, limit).await;
+    let mut found = SearchResults { degraded: is_degraded, ..SearchResults::default() };
     if matching == 0 {
         let without = match request.filters == RecordFilters::default() {
             true => 0,
-            false => {
-                rank(index, semantic, thresholds, &query, &index.filters.namespace(request.namespace), 0).1
-            }
+            false => asked.rank(&index.filters.namespace(request.namespace), 0).await.matching,
         };
         found.empty = Some(if without > 0 { EmptyReason::Filtered } else { EmptyReason::None });
         found.without_filters = (without > 0).then_some(without);
@@ -99,35 +100,52 @@ pub(crate) fn search(
     Ok(found)
 }
 
-/// The best candidates, the best first and ties by id, and how many there are; none when the best does not reach its
-/// threshold.
-fn rank(
-    index: &Index,
-    semantic: Option<SemanticQuery<'_>>,
+/// What is asked, and of what.
+struct Question<'a> {
+    index: &'a Index,
+    semantic: Option<SemanticQuery<'a>>,
     thresholds: ScoreThresholds,
-    query: &Query,
-    passing: &BitSet,
-    limit: usize,
-) -> (Vec<Hit>, usize) {
-    if query.is_empty() {
-        return (Vec::new(), 0);
-    }
-    let lexical = LexicalScores::new(index, query, passing);
-    match semantic {
-        None if lexical.is_answer(thresholds) => {
-            lexical.hits(thresholds.lexical * ScoreThresholds::REST_SHARE, limit)
+    query: &'a Query,
+}
+
+/// The best candidates, the best first and ties by id.
+struct Ranking {
+    hits: Vec<Hit>,
+    /// How many there are.
+    matching: usize,
+    /// Whether only words were compared.
+    is_degraded: bool,
+}
+
+impl Question<'_> {
+    /// The records among those that pass; none when the best does not reach its threshold.
+    async fn rank(&self, passing: &BitSet, limit: usize) -> Ranking {
+        let Self { index, semantic, thresholds, query } = *self;
+        if query.is_empty() {
+            return Ranking { hits: Vec::new(), matching: 0, is_degraded: semantic.is_none() };
         }
-        None => (Vec::new(), 0),
-        Some(semantic) => {
-            let hits = fuse(&lexical, semantic, passing, limit);
-            let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
-            let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
-            if best >= thresholds.hybrid || nearest >= thresholds.semantic {
-                best_hits(hits, thresholds.hybrid * ScoreThresholds::REST_SHARE, limit)
-            } else {
-                (Vec::new(), 0)
+        let lexical = LexicalScores::new(index, query, passing);
+        let fused = match semantic {
+            Some(semantic) => fuse(&lexical, semantic, passing, limit).await,
+            None => None,
+        };
+        let is_degraded = fused.is_none();
+        let (hits, matching) = match fused {
+            None if lexical.is_answer(thresholds) => {
+                lexical.hits(thresholds.lexical * ScoreThresholds::REST_SHARE, limit)
             }
-        }
+            None => (Vec::new(), 0),
+            Some(hits) => {
+                let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
+                let nearest = hits.iter().map(|hit| hit.cosine).fold(0.0, f64::max);
+                if best >= thresholds.hybrid || nearest >= thresholds.semantic {
+                    best_hits(hits, thresholds.hybrid * ScoreThresholds::REST_SHARE, limit)
+                } else {
+                    (Vec::new(), 0)
+                }
+            }
+        };
+        Ranking { hits, matching, is_degraded }
     }
 }
 
@@ -189,15 +207,30 @@ impl LexicalScores {
     }
 }
 
-/// Half words, half meaning, for every record that passes: neither half picks candidates for the other, so none are
-/// lost.
-fn fuse(lexical: &LexicalScores, semantic: SemanticQuery<'_>, passing: &BitSet, limit: usize) -> Vec<Hit> {
+/// Half words, half meaning. In memory that is for every record that passes: neither half picks candidates for the other,
+/// so none are lost. Elsewhere it is for the best of each half. `None` when the vectors cannot be asked.
+async fn fuse(
+    lexical: &LexicalScores,
+    semantic: SemanticQuery<'_>,
+    passing: &BitSet,
+    limit: usize,
+) -> Option<Vec<Hit>> {
     let fused = |doc, cosine: f64| 0.5 * lexical.of(doc) + 0.5 * cosine.clamp(0.0, 1.0);
-    let SemanticQuery { vectors, question } = semantic;
-    let hit = |doc| {
-        let near = vectors.score(doc, question);
+    let hit = |doc, near: Option<(f32, usize)>| {
         let cosine = near.map_or(0.0, |(cosine, _)| f64::from(cosine).clamp(0.0, 1.0));
         Hit { doc, score: fused(doc, cosine), cosine, passage: near.map(|(_, passage)| passage) }
     };
-    vectors.best(question, passing, MIN_RESCORED.max(2 * limit), fused).into_iter().map(hit).collect()
+    let SemanticQuery { vectors, question } = semantic;
+    match vectors {
+        VectorStorage::Memory(vectors) => {
+            let best = vectors.best(question, passing, MIN_RESCORED.max(2 * limit), fused);
+            Some(best.into_iter().map(|doc| hit(doc, vectors.score(doc, question))).collect())
+        }
+        VectorStorage::Remote(vectors) => {
+            let by_words = lexical.hits(0.0, MIN_RESCORED.max(2 * limit)).0;
+            let by_words: Vec<Doc> = by_words.into_iter().map(|hit| hit.doc).collect();
+            let near = vectors.near(question, passing, &by_words, limit).await.ok()?;
+            Some(near.into_iter().map(|near| hit(near.doc, Some((near.cosine, near.passage)))).collect())
+        }
+    }
 }

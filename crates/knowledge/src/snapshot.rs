@@ -7,7 +7,7 @@ use quarterdeck_contracts::{EmbedError, Embedder, EmbeddingModel, KnowledgeRecor
 use crate::embed::embed_in_parallel;
 use crate::index::{Doc, Index};
 use crate::passages::embedded_texts;
-use crate::vectors::{Key, Rows, VectorError, Vectors, key, unit_or_zero};
+use crate::vectors::{Key, Rows, VectorError, VectorStorage, Vectors, key, unit_or_zero};
 
 /// Vectors that were computed before, of one model, by what was embedded.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ pub(crate) type NewVector<'a> = (Key, &'a [i8], f32);
 
 pub(crate) struct Snapshot {
     pub(crate) index: Index,
-    pub(crate) vectors: Option<Vectors>,
+    pub(crate) vectors: Option<VectorStorage>,
 }
 
 impl Snapshot {
@@ -77,7 +77,7 @@ impl Snapshot {
     ) -> Result<Self, BuildError> {
         let index = Index::new(records);
         let vectors = match embedder {
-            Some(embedder) => Some(embed_all(&index, embedder, known, observer)?),
+            Some(embedder) => Some(VectorStorage::Memory(embed_all(&index, embedder, known, observer)?)),
             None => None,
         };
         Ok(Self { index, vectors })
@@ -85,7 +85,7 @@ impl Snapshot {
 
     /// Where the vector of each text is.
     pub(crate) fn vectors_by_key(&self, model: &EmbeddingModel) -> Option<(&Rows, HashMap<Key, usize>)> {
-        let vectors = self.vectors.as_ref().filter(|vectors| vectors.model == *model)?;
+        let vectors = self.vectors.as_ref()?.in_memory().filter(|vectors| vectors.model == *model)?;
         Some((&vectors.rows, vectors.keys.iter().copied().zip(0..).collect()))
     }
 }

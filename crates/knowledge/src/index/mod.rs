@@ -5,7 +5,6 @@ mod bit_set;
 mod build;
 mod edit_distance;
 mod filter;
-#[cfg(feature = "sqlite")]
 mod parts;
 mod postings;
 mod query;
@@ -16,7 +15,6 @@ mod typos;
 pub(crate) use bit_set::BitSet;
 pub(crate) use edit_distance::edit_distance;
 pub(crate) use filter::{FilterError, FilterIndex};
-#[cfg(feature = "sqlite")]
 pub(crate) use parts::Parts;
 pub(crate) use query::Query;
 pub(crate) use records::Records;

@@ -43,15 +43,21 @@ impl Records {
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Doc> {
+        let at = self.partition_point(|other| other < id);
+        (at < self.len() && self.ids.get(at) == id).then_some(at as Doc)
+    }
+
+    /// How many ids stand before the first of which `is_before` does not hold; it holds of none after that.
+    pub(crate) fn partition_point(&self, is_before: impl Fn(&str) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.ids.get(middle).cmp(id) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return Some(middle as Doc),
+            if is_before(self.ids.get(middle)) {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        None
+        low
     }
 }

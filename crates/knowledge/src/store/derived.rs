@@ -3,17 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use quarterdeck_contracts::EmbeddingModel;
 use rusqlite::{Connection, OpenFlags, params};
 use sha2::{Digest, Sha256};
 
-use super::{FileError, KnowledgeFile, bind_digest};
-use crate::bytes::Reader;
+use super::{FileError, KnowledgeFile};
 use crate::index::Parts;
-use crate::vectors::{Key, Rows, Vectors};
-
-/// No model comes near it.
-const MAX_DIMENSION: usize = 65_536;
+use crate::saved::digest::bind_digest;
+use crate::saved::{PassageList, VectorReader};
+use crate::vectors::Vectors;
 
 /// Read and decoded, but not yet known to be of the records at hand.
 pub(super) struct Derived {
@@ -88,38 +85,10 @@ impl KnowledgeFile {
 
     /// The vectors of the passages; `None` if some are not there any more.
     fn passages(&self, bytes: &[u8]) -> Result<Option<Vectors>, FileError> {
-        let Some((model, starts, keys)) = read_passages(bytes) else { return Ok(None) };
-        // Nothing is known to be whole yet, so no number is believed that would take memory.
-        let divides = model.dimension <= MAX_DIMENSION
-            && starts.first() == Some(&0)
-            && starts.is_sorted()
-            && starts.last().is_some_and(|last| *last as usize == keys.len());
-        if !divides {
-            return Ok(None);
-        }
-        // Passages that say the same share a key, and each has a row.
-        let mut by_key: Vec<(Key, usize)> = keys.iter().copied().zip(0..).collect();
-        by_key.sort_unstable();
-        let mut rows = Rows::zeroed(model.dimension, keys.len());
-        let (mut next, mut filled) = (0, 0);
-        self.each_vector(&model, |key, bytes, scale| {
-            // Both are in the order of keys.
-            while by_key.get(next).is_some_and(|(other, _)| *other < key) {
-                next += 1;
-            }
-            while let Some((_, row)) = by_key.get(next).filter(|(other, _)| *other == key) {
-                rows.set(*row, bytes, scale);
-                next += 1;
-                filled += 1;
-            }
-        })?;
-        Ok((filled == keys.len()).then_some(Vectors { model, rows, starts, keys }))
+        let Some(list) = PassageList::read(bytes) else { return Ok(None) };
+        let model = list.model.clone();
+        let mut reader = VectorReader::new(list);
+        self.each_vector(&model, |key, bytes, scale| reader.set(key, bytes, scale))?;
+        Ok(reader.finish())
     }
-}
-
-fn read_passages(bytes: &[u8]) -> Option<(EmbeddingModel, Vec<u32>, Vec<Key>)> {
-    let mut from = Reader::new(bytes);
-    let model = serde_json::from_slice(from.bytes()?).ok()?;
-    let (starts, keys) = (from.list(u32::from_le_bytes)?, from.list(|key: Key| key)?);
-    from.is_empty().then_some((model, starts, keys))
 }

@@ -2,23 +2,17 @@
 
 use std::thread;
 
-use quarterdeck_contracts::KnowledgeRecord;
 use rusqlite::OptionalExtension;
-use sha2::{Digest, Sha256};
 
 use super::derived::Derived;
-use super::{FileError, KnowledgeFile, RecordsDigest, Sources};
-use crate::base::KnowledgeBase;
-use crate::index::{Index, Records};
+use super::{FileError, KnowledgeFile, Sources};
+use crate::base::{KnowledgeBase, LoadedBase};
+use crate::index::Records;
+use crate::saved::read::index_of;
+use crate::saved::{RecordsDigest, hash_of};
 use crate::search::ScoreThresholds;
 use crate::snapshot::Snapshot;
-
-pub struct LoadedBase {
-    /// It has no model yet: [`KnowledgeBase::use_model`] gives it one.
-    pub base: KnowledgeBase,
-    /// Whether the index had to be built again, because another version wrote it or it was damaged.
-    pub is_rebuilt: bool,
-}
+use crate::vectors::VectorStorage;
 
 impl KnowledgeFile {
     /// The base that was saved last; `None` when nothing ever was. A record whose content is not what its hash says is
@@ -35,15 +29,9 @@ impl KnowledgeFile {
         let (records, derived) = parts;
         let count = records.len();
         let (parts, vectors) = derived.into_parts(&records_digest);
-        let found = match parts {
-            Some(parts) => parts.index(records),
-            None => Err(records),
-        };
-        let (index, is_rebuilt) = match found {
-            Ok(index) => (index, false),
-            Err(records) => (self.rebuild_index(&records)?, true),
-        };
-        let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1);
+        let (index, is_rebuilt) =
+            index_of(parts, records).map_err(|error| self.damaged(&error.to_string()))?;
+        let vectors = vectors.filter(|vectors| vectors.starts.len() == count + 1).map(VectorStorage::Memory);
         Ok(Some(LoadedBase {
             base: KnowledgeBase::from_snapshot(Snapshot { index, vectors }, thresholds),
             is_rebuilt,
@@ -103,21 +91,4 @@ impl KnowledgeFile {
         }
         Ok((records, records_digest.finish()))
     }
-
-    /// The index of records, built from nothing else.
-    fn rebuild_index(&self, records: &Records) -> Result<Index, FileError> {
-        let all = 0..u32::try_from(records.len()).unwrap_or_default();
-        let read: Result<Vec<KnowledgeRecord>, _> = all.map(|doc| records.get(doc)).collect();
-        Ok(Index::new(read.map_err(|error| self.damaged(&error.to_string()))?))
-    }
-}
-
-pub(super) fn hash_of(body: &str) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(body.as_bytes()) {
-        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    hex
 }

@@ -17,12 +17,10 @@ use std::path::PathBuf;
 
 use quarterdeck_contracts::DiskError;
 use rusqlite::{Connection, ErrorCode};
-use sha2::{Digest, Sha256};
 
-pub use load::LoadedBase;
 pub use open::set_aside;
-pub use save::{Changes, Sources};
 
+pub use crate::saved::{Changes, LoadedBase, Sources};
 use crate::snapshot::BuildError;
 
 #[derive(Debug, thiserror::Error)]
@@ -100,26 +98,4 @@ impl KnowledgeFile {
     fn damaged(&self, what: &str) -> FileError {
         FileError::Damaged { path: self.path.clone(), what: what.to_owned() }
     }
-}
-
-/// A digest of the hashes of all records, to which everything derived is tied.
-#[derive(Default)]
-struct RecordsDigest(Sha256);
-
-impl RecordsDigest {
-    fn add(&mut self, hash: &str) {
-        self.0.update(hash.as_bytes());
-    }
-
-    fn finish(self) -> [u8; 32] {
-        self.0.finalize().into()
-    }
-}
-
-/// The digest of something derived from records with this digest.
-fn bind_digest(records_digest: &[u8; 32], content: &[u8; 32]) -> [u8; 32] {
-    let mut digest = Sha256::new();
-    digest.update(records_digest);
-    digest.update(content);
-    digest.finalize().into()
 }

@@ -5,37 +5,15 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::{Transaction, params};
 use sha2::{Digest, Sha256};
 
-use super::load::hash_of;
-use super::{FileError, KnowledgeFile, RecordsDigest, bind_digest, vectors};
+use super::{FileError, KnowledgeFile, vectors};
 use crate::base::KnowledgeBase;
-use crate::bytes::Writer;
 use crate::index::{Doc, Records};
-use crate::vectors::{Key, Vectors};
+use crate::saved::digest::bind_digest;
+use crate::saved::{Changes, PassageList, RecordsDigest, Sources, hash_of};
+use crate::vectors::{Key, VectorStorage, Vectors};
 
 /// SQLite has a limit for one value, and takes as much memory again for it.
 const MAX_PIECE_BYTES: usize = 1024 * 1024;
-
-/// What a base was built from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sources {
-    /// What they looked like from outside; the same means that they have not changed.
-    pub fingerprint: String,
-    /// How many problems there were with them.
-    pub left_out: usize,
-}
-
-/// What a save came to, in records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// New ids.
-    pub added: usize,
-    /// Known ids with other content.
-    pub changed: usize,
-    /// Ids that are gone.
-    pub removed: usize,
-    /// The rest.
-    pub unchanged: usize,
-}
 
 impl KnowledgeFile {
     /// Makes the file hold this base, all or nothing. Without vectors those in the file stay, for a later build; with
@@ -45,10 +23,10 @@ impl KnowledgeFile {
         let transaction = self.connection.transaction()?;
         let (changes, records_digest) = save_records(&transaction, &snapshot.index.records)?;
         save_part(&transaction, "index", &records_digest, &snapshot.index.to_bytes())?;
-        match &snapshot.vectors {
+        match snapshot.vectors.as_ref().and_then(VectorStorage::in_memory) {
             Some(vectors) => {
                 save_vectors(&transaction, vectors)?;
-                save_part(&transaction, "passages", &records_digest, &passages(vectors))?;
+                save_part(&transaction, "passages", &records_digest, &PassageList::write(vectors))?;
             }
             None => {
                 transaction.execute("DELETE FROM parts WHERE name = 'passages'", [])?;
@@ -134,13 +112,4 @@ fn save_vectors(transaction: &Transaction<'_>, all: &Vectors) -> Result<(), File
         })
         .collect();
     Ok(vectors::put(transaction, &all.model, &missing)?)
-}
-
-fn passages(vectors: &Vectors) -> Vec<u8> {
-    let mut out = Writer::default();
-    // A model's description holds nothing that JSON cannot say.
-    out.bytes(&serde_json::to_vec(&vectors.model).unwrap_or_default());
-    out.list(&vectors.starts, |start| start.to_le_bytes());
-    out.list(&vectors.keys, |key| *key);
-    out.finish()
 }

@@ -1,7 +1,9 @@
 //! Vectors of passages, kept as bytes and compared with a question as it is.
 
+mod remote;
 mod rows;
 mod scan;
+mod storage;
 
 use std::num::NonZero;
 use std::thread;
@@ -11,8 +13,11 @@ use sha2::{Digest, Sha256};
 
 use crate::index::{BitSet, Doc};
 use crate::top_k::TopK;
+pub(crate) use remote::RemoteVectors;
+pub use remote::{Scope, SourceError, VectorSource};
 pub(crate) use rows::Rows;
 use scan::{ScaledQuery, Scan};
+pub(crate) use storage::VectorStorage;
 
 /// Starting a thread takes as long as scanning a few thousand rows.
 const MIN_ROWS_PER_THREAD: usize = 16_384;
@@ -20,7 +25,10 @@ const MIN_ROWS_PER_THREAD: usize = 16_384;
 const MAX_SCAN_THREADS: usize = 4;
 
 /// What a passage is known by: the beginning of the SHA-256 of what was embedded.
-pub(crate) type Key = [u8; 16];
+pub type Key = [u8; 16];
+
+/// A vector as it is kept: scale, bytes and a digest, under its key.
+pub type PackedVector = (Key, Vec<u8>);
 
 pub(crate) fn key(text: &str) -> Key {
     let digest = Sha256::digest(text.as_bytes());

@@ -41,6 +41,11 @@ impl Rows {
         self.set(row, bytes, scale);
     }
 
+    pub(crate) fn push(&mut self, bytes: &[i8], scale: f32) {
+        self.bytes.extend_from_slice(bytes);
+        self.scales.push(scale);
+    }
+
     pub(crate) fn set(&mut self, row: usize, bytes: &[i8], scale: f32) {
         self.bytes[row * self.dimension..(row + 1) * self.dimension].copy_from_slice(bytes);
         self.scales[row] = scale;

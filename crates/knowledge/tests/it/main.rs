@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up its world fails")]
 
 mod answers;
+mod elsewhere;
 mod filters;
+mod listing;
 mod meaning;
 mod odd;
 mod quality;
