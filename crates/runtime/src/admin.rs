@@ -6,6 +6,7 @@ use quarterdeck_contracts::{Commit, CommitError, Mode, Scan, Store, StoreError, 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::cluster_events::{announce_end, request_end};
 use crate::files::file_rows;
 use crate::policy::Policy;
 use crate::session::{SessionRow, session_key};
@@ -100,6 +101,12 @@ pub async fn find_session(store: &dyn Store, id: &str) -> Result<Option<SessionS
     Ok(row.and_then(|row| SessionSummary::of(&key, row.value)))
 }
 
+/// The node that has a session at present; `None` if none has.
+pub async fn find_holder(store: &dyn Store, id: &str) -> Result<Option<String>, StoreError> {
+    let lease = store.get(Table::Leases, id).await?.filter(|lease| lease.value["state"] == "held");
+    Ok(lease.and_then(|lease| lease.value["node"].as_str().map(str::to_owned)))
+}
+
 /// Every client that has a session stored, the latest first.
 pub async fn list_clients(store: &dyn Store) -> Result<Vec<ClientSummary>, StoreError> {
     let mut found: BTreeMap<String, ClientSummary> = BTreeMap::new();
@@ -115,7 +122,8 @@ pub async fn list_clients(store: &dyn Store) -> Result<Vec<ClientSummary>, Store
     Ok(found)
 }
 
-/// Ends a session that no process holds; `false` when there is none of that id, or it has ended.
+/// Ends a session that this process does not hold; `false` when there is none of that id, or it has ended. A node that
+/// has it is asked to end it.
 pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, CommitError> {
     let key = session_key(id);
     let Some(stored) = store.get(Table::Sessions, &key).await? else { return Ok(false) };
@@ -127,11 +135,22 @@ pub async fn end_stored_session(store: &dyn Store, id: &str) -> Result<bool, Com
     row.state.pending_end_voice_session = None;
     // It is kept as long as one that ended by itself, and not for ever.
     let expires = row.seen_ms + Policy::default().retention.as_millis() as u64;
-    let commit = Commit::default()
+    let mut commit = Commit::default()
         .check(Table::Sessions, key.clone(), Some(stored.version))
         .put_until(Table::Sessions, key, json!(row), Some(expires))
         .delete(Table::Versions, holder_key(&row.registry_digest, id));
+    let lease = store.get(Table::Leases, id).await?;
+    let is_held = lease.as_ref().is_some_and(|lease| lease.value["state"] == "held");
+    commit = match lease {
+        // What has begun to write there can finish.
+        Some(_) if is_held => request_end(commit, id, "ended_by_operator", expires),
+        Some(lease) => commit.check(Table::Leases, id, Some(lease.version)).delete(Table::Leases, id),
+        None => commit.check(Table::Leases, id, None),
+    };
     store.commit(commit).await?;
+    if is_held {
+        announce_end(store, id);
+    }
     Ok(true)
 }
 
@@ -161,6 +180,9 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         }
         keys.push((Table::Sessions, session_key(&id)));
         keys.push((Table::Sessions, index_key(client, &id)));
+        if store.get(Table::Leases, &id).await?.is_some() {
+            keys.push((Table::Leases, id.clone()));
+        }
     }
     for (key, value) in all_rows(store, Table::Sessions, "r/").await? {
         if value["clientId"] == client {
@@ -172,8 +194,11 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
             keys.push((Table::Confirmations, key));
         }
     }
-    let chats = all_rows(store, Table::History, &format!("c/{client}/")).await?;
-    keys.extend(chats.into_iter().map(|(key, _)| (Table::History, key)));
+    // The client's names for conversations, its list of them, and what it thinks of answers.
+    for kind in ["c", "t", "f"] {
+        let rows = all_rows(store, Table::History, &format!("{kind}/{client}/")).await?;
+        keys.extend(rows.into_iter().map(|(key, _)| (Table::History, key)));
+    }
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
     keys.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
     let tasks = all_rows(store, Table::Tasks, &client_prefix(client)).await?;

@@ -14,6 +14,11 @@ pub trait Clock: Send + Sync {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
     }
+
+    /// The same, but counting the time that the machine has slept, where the system can tell.
+    fn uptime(&self) -> Duration {
+        self.monotonic()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,6 +28,13 @@ impl Clock for SystemClock {
     #[allow(clippy::disallowed_methods, reason = "this is the clock that everything else reads")]
     fn now(&self) -> SystemTime {
         SystemTime::now()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn uptime(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default())
     }
 }
 
@@ -91,6 +103,14 @@ mod tests {
         fn monotonic(&self) -> Duration {
             Duration::from_secs(self.0.lock().unwrap().1)
         }
+    }
+
+    #[test]
+    fn uptime_passes() {
+        let before = SystemClock.uptime();
+        std::thread::sleep(Duration::from_millis(2));
+        let passed = SystemClock.uptime() - before;
+        assert!((Duration::from_millis(2)..Duration::from_secs(60)).contains(&passed), "{passed:?}");
     }
 
     #[test]

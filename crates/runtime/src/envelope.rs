@@ -113,6 +113,12 @@ pub(crate) fn outcome_unknown(tool: &str) -> ToolError {
     .with_suggestion("Tell the user, and check before trying again.")
 }
 
+/// A write that has sent something, and then failed in a way that its handler did not foresee.
+pub(crate) fn failed_midway(tool: &str, cause: &str) -> ToolError {
+    let message = format!("{tool} failed after it had begun, and whether it was done is not known: {cause}.");
+    ToolError { message, ..outcome_unknown(tool) }
+}
+
 /// The user must approve the call first. Never with the token: a model reads this.
 pub(crate) fn confirmation_required(tool: &str, request: Option<&ConfirmationRequest>) -> ToolError {
     let message = format!("The user must approve {tool} first.");

@@ -3,7 +3,9 @@
 //! A file is rows of the store, not a file on the disk: it is committed with the record of the call that made it or not at
 //! all, it is forgotten and erased with its session, a backup holds it, and no path is ever built from what a client sends.
 
-use quarterdeck_contracts::{ImageInfo, ImageType, Overlay, Scan, Store, StoreError, Table, sha256};
+use quarterdeck_contracts::{
+    Commit, CommitError, ImageInfo, ImageType, Overlay, Scan, Store, StoreError, Table, sha256,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -12,6 +14,9 @@ use crate::store_keys::all_rows;
 
 /// Bytes in one row. A whole image in one would hold up every other commit while it is written.
 const PIECE_BYTES: usize = 192 << 10;
+
+/// How many rows are erased in one commit.
+const ERASED_ROWS: usize = 500;
 
 const ID_PREFIX: &str = "file_";
 const ID_HEX_DIGITS: usize = 32;
@@ -116,6 +121,16 @@ pub(crate) async fn file_rows(store: &dyn Store, session: &str) -> Result<Vec<St
         keys.push(key);
     }
     Ok(keys)
+}
+
+/// Erases the files of a session.
+pub async fn erase_files(store: &dyn Store, session: &str) -> Result<(), CommitError> {
+    let keys = file_rows(store, session).await?;
+    for portion in keys.chunks(ERASED_ROWS) {
+        let commit = portion.iter().fold(Commit::default(), |commit, key| commit.delete(Table::Files, key));
+        store.commit(commit).await?;
+    }
+    Ok(())
 }
 
 fn pieces_of(value: Value) -> usize {

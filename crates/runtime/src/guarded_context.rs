@@ -1,10 +1,11 @@
 //! Keeps a handler to what its definition names.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, HandlerFault, LogLevel,
 };
 use serde_json::Value;
 
@@ -17,6 +18,8 @@ pub(crate) struct GuardedContext {
     facts: CallFacts,
     secrets: Secrets,
     signal: CancellationToken,
+    /// The host knows more of a fault than what is told of its error afterwards.
+    is_fault_reported: AtomicBool,
 }
 
 impl GuardedContext {
@@ -27,7 +30,7 @@ impl GuardedContext {
         secrets: Secrets,
         signal: CancellationToken,
     ) -> Arc<dyn Context> {
-        Arc::new(Self { inner, facts, secrets, signal })
+        Arc::new(Self { inner, facts, secrets, signal, is_fault_reported: AtomicBool::new(false) })
     }
 }
 
@@ -42,6 +45,12 @@ impl Context for GuardedContext {
 
     fn log(&self, level: LogLevel, text: &str) {
         self.inner.log(level, &self.secrets.hide(text));
+    }
+
+    fn report_fault(&self, fault: HandlerFault) {
+        if !self.is_fault_reported.swap(true, Ordering::Relaxed) {
+            self.inner.report_fault(fault.map_texts(|text| self.secrets.hide(text)));
+        }
     }
 
     fn audit(&self, event: &str, mut data: Value) {
@@ -59,6 +68,14 @@ impl Context for GuardedContext {
 
     fn signal(&self) -> CancellationToken {
         self.signal.clone()
+    }
+
+    fn mark_outside_effect(&self) {
+        self.inner.mark_outside_effect();
+    }
+
+    fn has_outside_effect(&self) -> bool {
+        self.inner.has_outside_effect()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

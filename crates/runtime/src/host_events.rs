@@ -8,15 +8,20 @@ use serde_json::{Value, json};
 use crate::audit::AuditEvent;
 use crate::orchestrator::Orchestrator;
 use crate::shared::Shared;
+use crate::upstream_events::UpstreamRecorder;
 
 impl Orchestrator {
     /// An observer that logs and audits what happens in hosts, for [`crate::Registry::observe_hosts`].
     pub fn host_observer(&self) -> Arc<dyn HostObserver> {
-        Arc::new(HostEventRecorder(self.shared().clone()))
+        let shared = self.shared().clone();
+        Arc::new(HostEventRecorder { upstreams: UpstreamRecorder::new(shared.clone()), shared })
     }
 }
 
-struct HostEventRecorder(Arc<Shared>);
+struct HostEventRecorder {
+    shared: Arc<Shared>,
+    upstreams: UpstreamRecorder,
+}
 
 impl HostObserver for HostEventRecorder {
     fn observe(&self, event: HostEvent) {
@@ -47,6 +52,7 @@ impl HostObserver for HostEventRecorder {
                 tracing::info!(tool = tool_id, "handler in service again: a call on trial ended in time");
                 self.record("handler_released", json!({ "toolId": tool_id }));
             }
+            HostEvent::Upstream { server, event } => self.upstreams.observe(&server, event),
             _ => {}
         }
     }
@@ -55,6 +61,7 @@ impl HostObserver for HostEventRecorder {
 impl HostEventRecorder {
     fn record(&self, event: &str, fields: Value) {
         let Value::Object(fields) = fields else { return };
-        self.0.audit.record(AuditEvent { event: event.into(), time: self.0.clock.now(), fields });
+        let time = self.shared.clock.now();
+        self.shared.audit.record(AuditEvent { event: event.into(), time, fields });
     }
 }

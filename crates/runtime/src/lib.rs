@@ -5,13 +5,16 @@
 
 mod admin;
 pub mod audit;
+mod audit_quota;
 mod blocks;
 mod call;
 mod capabilities;
 mod claim;
 mod clock;
+mod cluster_events;
 mod confirmation;
 mod envelope;
+mod feedback;
 mod files;
 pub mod gates;
 mod guarded_context;
@@ -21,40 +24,49 @@ mod ledger;
 mod metrics;
 mod native;
 mod orchestrator;
+mod ownership;
 mod pipeline;
 mod policy;
 mod rate_limit;
 mod recovery;
 mod redact;
 mod registry;
+mod repin;
 mod session;
 mod shared;
 mod state;
 mod store_keys;
+mod stored_values;
 mod tasks;
 mod topics;
+mod upstream_events;
 mod validation;
 mod version_admin;
 mod version_holders;
 mod voice_sessions;
 
 pub use admin::{
-    ClientSummary, RecentSessions, SessionSummary, end_stored_session, erase_client, find_session,
-    list_clients, list_recent_sessions, list_session_ids, list_sessions,
+    ClientSummary, RecentSessions, SessionSummary, end_stored_session, erase_client, find_holder,
+    find_session, list_clients, list_recent_sessions, list_session_ids, list_sessions,
 };
-pub use blocks::{Block, find_block, lift_block, list_blocks};
+pub use blocks::{Block, find_address_block, find_block, lift_block, list_blocks};
 pub use call::Call;
 pub use capabilities::{FileLimits, Images};
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
-pub use files::{SessionFile, find_file, read_file};
+pub use cluster_events::{NotificationHealth, topic};
+pub use confirmation::{ConfirmationId, OpenConfirmation, call_content};
+pub use feedback::FeedbackEvent;
+pub use files::{SessionFile, erase_files, find_file, read_file};
 pub use ids::{is_valid_id, random_hex};
 pub use ledger::Phase;
 pub use metrics::{
-    Counters, Metrics, MetricsSnapshot, Percentiles, ToolCounters, VersionCounters, host_health_json,
+    Counters, ForwardOutcome, LeaseEvent, McpOutcome, Metrics, MetricsSnapshot, ModelEvent, Percentiles,
+    ToolCounters, UpstreamLatency, VersionCounters, host_health_json,
 };
 pub use native::NativeHost;
 pub use orchestrator::{Client, Orchestrator, SessionError, ToolSource};
+pub use ownership::{Holder, NodeParts, NodeView};
 pub use pipeline::Batch;
 pub use policy::{Budgets, Policy};
 pub use registry::{
@@ -69,6 +81,7 @@ pub use session::{
 };
 pub use shared::{LogSink, RuntimeParts};
 pub use state::{PendingEnd, SessionState};
+pub use stored_values::{StoredValue, StoredValues, ValueFilter, find_value, list_values};
 pub use tasks::{
     RecoveredTasks, TaskCancellation, TaskList, TaskStatus, TaskSummary, find_stored_task, list_stored_tasks,
 };

@@ -13,6 +13,7 @@ use crate::confirmation::hash;
 use crate::gates::ClientFacts;
 use crate::ids::{is_valid_id, random_hex};
 use crate::metrics::Metrics;
+use crate::ownership::{Holder, is_lease_conflict};
 use crate::policy::Policy;
 use crate::recovery::restore;
 use crate::registry::{Candidate, Pin, PinReason, Registry, RequestedVersion, Snapshot, VersionError};
@@ -37,6 +38,9 @@ pub struct Client {
     pub facts: Arc<ClientFacts>,
     /// The version of the tools that its request names, with the verified key of the request.
     pub requested_version: Option<RequestedVersion>,
+    /// The address of a client that has not signed in, where a block must hold for it as well: without it, such a client
+    /// could come back as another one.
+    pub address: Option<String>,
 }
 
 impl Client {
@@ -47,7 +51,7 @@ impl Client {
 
     /// A client about which something is known.
     pub fn known(id: impl Into<String>, facts: Arc<ClientFacts>) -> Self {
-        Self { id: id.into(), facts, requested_version: None }
+        Self { id: id.into(), facts, requested_version: None, address: None }
     }
 }
 
@@ -109,6 +113,12 @@ pub enum SessionError {
     /// The id cannot be one.
     #[error("a session or client id has 1 to 128 letters, digits, `-`, `_`, `.`, `:` or `@`")]
     InvalidId,
+    /// Another node has it.
+    #[error("the session is held by the node {}", .0.node)]
+    HeldElsewhere(Box<Holder>),
+    /// Another node has taken it since it was resumed here. Resuming it again tells where it is.
+    #[error("the session was taken over by another node")]
+    Lost,
     /// The request names a version that takes no new sessions.
     #[error(transparent)]
     Version(Box<VersionError>),
@@ -193,6 +203,10 @@ impl Orchestrator {
         if !is_valid_id(id) || !is_valid_id(&client.id) {
             return Err(SessionError::InvalidId);
         }
+        if !self.may_write() {
+            let error = "this node cannot tell the others that it lives, so it opens no session";
+            return Err(StoreError::Unavailable(error.into()).into());
+        }
         let now_ms = self.now_ms();
         if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
@@ -204,26 +218,38 @@ impl Orchestrator {
             .put_until(Table::Sessions, session_key(id), json!(row), expires)
             .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires)
             .put_until(Table::Versions, holder_key(&row.registry_digest, id), json!({}), expires);
-        match self.shared.store.commit(commit).await {
-            Ok(()) => {}
+        let (commit, leased) = self.lease_new(id, commit);
+        let lease = match self.shared.store.commit(commit).await {
+            Ok(version) => leased(version),
             Err(CommitError::Conflict { .. }) => return Err(SessionError::InvalidId),
-            Err(CommitError::Store(error)) => return Err(error.into()),
-        }
-        let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
+            Err(error) => return Err(error.into_store_error().into()),
+        };
+        let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts, lease);
+        core.lock().connection.address = client.address;
         let (session, _) = self.register(core);
         session.core.audit_session("session_start", json!({ "pinnedBy": reason.as_str() }));
         Ok(session)
     }
 
-    /// Continues a session of this client, in this process or after a restart. It keeps its version of the tools for as
-    /// long as that is loaded.
+    /// Continues a session of this client, in this process, after a restart or on another node. It keeps its version of the
+    /// tools for as long as that is loaded.
     pub async fn resume(
         &self,
         id: &str,
         client: Client,
         tools: impl Into<ToolSource<'_>>,
     ) -> Result<Session, SessionError> {
-        let tools = tools.into();
+        self.resume_with(id, client, tools.into(), None).await
+    }
+
+    /// The same; a session that this process of another node has is taken over.
+    pub(crate) async fn resume_with(
+        &self,
+        id: &str,
+        client: Client,
+        tools: ToolSource<'_>,
+        dead: Option<&Holder>,
+    ) -> Result<Session, SessionError> {
         if !is_valid_id(id) || !is_valid_id(&client.id) {
             return Err(SessionError::InvalidId);
         }
@@ -231,24 +257,36 @@ impl Orchestrator {
         if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
             return Err(SessionError::Blocked(Box::new(block)));
         }
-        if let Some(core) = self.shared.find(id) {
+        if let Some(core) = self.shared.find(id)
+            && self.is_current(&core).await?
+        {
             return self.rejoin(Session { core }, client, &tools).await;
         }
-        let row = self.shared.store.get(Table::Sessions, &session_key(id)).await?;
-        let row: SessionRow =
-            row.and_then(|row| serde_json::from_value(row.value).ok()).ok_or(SessionError::NotFound)?;
-        if row.client_id != client.id {
-            return Err(SessionError::NotFound);
+        let accepts = |row: &SessionRow| {
+            if row.client_id != client.id {
+                return Err(SessionError::NotFound);
+            }
+            let timeout_ms = self.shared.resume_timeout_ms(row.mode) + self.shared.clock_tolerance_ms();
+            let is_left = now_ms > row.seen_ms + timeout_ms;
+            if is_left || !row.state.is_active { Err(SessionError::Ended) } else { Ok(()) }
+        };
+        let _bringing_back = self.bring_back(id).await;
+        // Another request may have done so while this one waited.
+        if let Some(core) = self.shared.find(id).filter(|core| core.lease.is_some())
+            && self.is_current(&core).await?
+        {
+            return self.rejoin(Session { core }, client, &tools).await;
         }
-        if !row.state.is_active || now_ms > row.seen_ms + self.shared.resume_timeout_ms(row.mode) {
-            return Err(SessionError::Ended);
-        }
-        let snapshot = self.pinned(&row, &client, tools)?;
-        let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts);
-        let voided = restore(&core, row.notes.clone()).await?;
+        let claim = self.claim(id, dead, accepts).await?;
+        let row = &claim.row;
+        let snapshot = self.pinned(row, &client, tools)?;
+        let shared = self.shared.clone();
+        let core = SessionCore::new(row, id.into(), snapshot, shared, client.facts, claim.lease);
+        core.lock().connection.address = client.address;
+        let voided = restore(&core, row.notes.clone(), claim.turn.as_ref()).await?;
         let (session, is_ours) = self.register(core);
         if is_ours {
-            self.record_resumption(&session, &row, voided).await?;
+            self.record_resumption(&session, row, voided).await?;
         }
         Ok(session)
     }
@@ -270,7 +308,10 @@ impl Orchestrator {
         if !session.state().is_active {
             return Err(SessionError::Ended);
         }
-        session.core.lock().client = client.facts;
+        let mut data = session.core.lock();
+        data.client = client.facts;
+        data.connection.address = client.address;
+        drop(data);
         if let ToolSource::Rollout(registry) = tools {
             session.warn_if_tools_changed(registry);
         }
@@ -328,8 +369,9 @@ impl Orchestrator {
             };
             let left = holder_key(&row.registry_digest, &core.id);
             match core.commit(saved.and(holder).delete(Table::Versions, left)).await {
-                Ok(()) | Err(CommitError::Conflict { .. }) => {}
-                Err(CommitError::Store(error)) => return Err(error.into()),
+                Err(error) if is_lease_conflict(&error) => return Err(SessionError::Lost),
+                Ok(_) | Err(CommitError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into_store_error().into()),
             }
         } else if let Err(error) = self.shared.store.queue(holder) {
             tracing::warn!(session = session.id(), error = %error, "session was not entered among those of its version");
@@ -393,9 +435,9 @@ impl Orchestrator {
             .check(Table::Sessions, key.clone(), Some(row.version))
             .delete(Table::Sessions, key);
         match self.shared.store.commit(commit).await {
-            Ok(()) => Ok(row.value["pendingRequest"].as_str().map(str::to_owned)),
+            Ok(_) => Ok(row.value["pendingRequest"].as_str().map(str::to_owned)),
             Err(CommitError::Conflict { .. }) => Ok(None),
-            Err(CommitError::Store(error)) => Err(error),
+            Err(error) => Err(error.into_store_error()),
         }
     }
 
@@ -408,8 +450,11 @@ impl Orchestrator {
                 Session { core }.end(PendingEnd::with_reason("inactivity")).await;
             }
         }
+        if !self.runs_chore("sweep").await {
+            return Ok(0);
+        }
         self.shared.expire_due().await?;
-        self.shared.store.sweep(now_ms).await
+        self.shared.store.sweep(now_ms.saturating_sub(self.shared.clock_tolerance_ms())).await
     }
 
     /// Hands everything that waits to be stored to the store. To be called before a shutdown.

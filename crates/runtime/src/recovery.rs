@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{StoreError, Table};
+use quarterdeck_contracts::{Mode, StoreError, Table};
 
 use crate::confirmation::{ConfirmationRow, Status, expire_later, index_key};
 use crate::envelope::outcome_unknown;
 use crate::gates::Redelivery;
 use crate::ids::random_hex;
+use crate::ledger::TurnFacts;
 use crate::session::{CallRow, PendingAnswer, PendingConfirmation, SessionCore};
 use crate::store_keys::all_rows;
 use crate::tasks::restore_outcomes;
 
 /// Restores the session's calls and open confirmations. Those that were requested under another version of the tools are
-/// void; how many there are.
-pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Result<usize, StoreError> {
+/// void; how many there are. `turn` is what the node before has handed over of the present turn, if it could.
+pub(crate) async fn restore(
+    core: &Arc<SessionCore>,
+    notes: Vec<String>,
+    turn: Option<&TurnFacts>,
+) -> Result<usize, StoreError> {
     let rows = stored_calls(core).await?;
     {
         let mut data = core.lock();
@@ -24,9 +29,11 @@ pub(crate) async fn restore(core: &Arc<SessionCore>, notes: Vec<String>) -> Resu
         let last = rows.iter().map(|row| row.turn).max().unwrap_or(0);
         let last = last.max(data.ledger.turn_number());
         data.ledger = core.new_ledger(last);
-        // It is not known which look-ups of the turn were not stored in time, and a budget is never exceeded: what the
-        // turn has recorded is answered from the record, and the next turn is free again.
-        data.ledger.turn().exhaust(core.shared.policy.budgets(core.mode));
+        if !turn.is_some_and(|turn| data.ledger.continue_turn(turn)) {
+            // It is not known which look-ups of the turn were not stored in time, and a budget is never exceeded: what the
+            // turn has recorded is answered from the record, and the next turn is free again.
+            data.ledger.turn().exhaust(core.shared.policy.budgets(core.mode));
+        }
         if !data.notes.texts.is_empty() {
             data.ledger.announce_foreign_text();
         }
@@ -67,6 +74,11 @@ fn restore_call(core: &SessionCore, row: &CallRow) {
     data.ledger.insert(entry.clone());
     if row.is_delivered {
         data.ledger.mark_delivered(&entry);
+        // A live model is resumed from a moment before its last answers, and told again what the user said since: what it was
+        // told of its writes it may have forgotten, and the user may have begun another turn when it makes them again.
+        if core.mode == Mode::Voice && entry.turn == data.ledger.turn_number() {
+            data.ledger.mark_forgotten(&entry);
+        }
     } else if row.writes {
         data.undelivered.push(PendingAnswer::of_call(&entry));
     }
@@ -91,6 +103,7 @@ async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<usize, StoreEr
             continue;
         };
         core.lock().confirmations.push(PendingConfirmation {
+            call_id: row.call_id.as_str().into(),
             content: row.content.as_str().into(),
             suspended: None,
             request: None,

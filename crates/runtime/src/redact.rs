@@ -5,11 +5,14 @@
 //! what that is.
 
 mod declared;
+mod stored;
 
 use std::sync::Arc;
 
 use quarterdeck_contracts::{Metadata, ToolError};
 use serde_json::Value;
+
+pub(crate) use stored::hide_in_stored;
 
 /// Replaces a hidden value.
 pub(crate) const HIDDEN: &str = "[hidden]";

@@ -10,8 +10,10 @@ use crate::audit::{AuditSink, NoAudit};
 use crate::capabilities::Capabilities;
 use crate::claim::RequiredClaim;
 use crate::clock::{Clock, SteadyClock, SystemClock};
+use crate::cluster_events::ClusterEvents;
 use crate::confirmation::Deadlines;
 use crate::metrics::Metrics;
+use crate::ownership::{CLOCK_TOLERANCE, Node, NodeParts};
 use crate::policy::Policy;
 use crate::session::SessionCore;
 use crate::tasks::Tasks;
@@ -49,6 +51,8 @@ pub struct RuntimeParts {
     pub topics: Topics,
     /// Gets a copy of what handlers log.
     pub log_sink: Option<LogSink>,
+    /// This process among those that share the store. Absent: it is alone on its store.
+    pub node: Option<NodeParts>,
 }
 
 impl RuntimeParts {
@@ -68,6 +72,7 @@ impl RuntimeParts {
             config_keys: BTreeSet::new(),
             topics: Topics::default(),
             log_sink: None,
+            node: None,
         }
     }
 }
@@ -83,13 +88,22 @@ pub(crate) struct Shared {
     pub(crate) audit: Arc<dyn AuditSink>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) capabilities: Capabilities,
+    pub(crate) site: SiteFacts,
+    pub(crate) voice_sessions: VoiceSessions,
+    pub(crate) tasks: Tasks,
+    pub(crate) events: ClusterEvents,
+    pub(crate) blank_tool: BlankTool,
+    /// Absent where this process is alone on its store.
+    pub(crate) node: Option<Node>,
+    live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
+}
+
+/// What differs between servers: what the gates are told of this one, and who reads along.
+pub(crate) struct SiteFacts {
+    /// Capabilities and configuration keys that are there.
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) topics: Arc<Topics>,
     pub(crate) log_sink: Option<LogSink>,
-    pub(crate) voice_sessions: VoiceSessions,
-    pub(crate) tasks: Tasks,
-    pub(crate) blank_tool: BlankTool,
-    live: Mutex<HashMap<Arc<str>, Weak<SessionCore>>>,
 }
 
 /// The tool's part of a call's facts before the registry has filled it in.
@@ -106,6 +120,10 @@ impl Shared {
         let mut present = parts.config_keys;
         present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));
         let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
+        let node = parts.node.map(|node| Node::new(node, &*parts.clock));
+        if let Some(node) = &node {
+            parts.metrics.name_node(&node.name);
+        }
         Self {
             store: parts.store,
             policy: parts.policy,
@@ -115,12 +133,16 @@ impl Shared {
             audit: parts.audit,
             metrics: parts.metrics,
             capabilities,
-            present: Arc::new(present),
-            topics: Arc::new(parts.topics),
-            log_sink: parts.log_sink,
+            site: SiteFacts {
+                present: Arc::new(present),
+                topics: Arc::new(parts.topics),
+                log_sink: parts.log_sink,
+            },
             voice_sessions: VoiceSessions::default(),
             tasks: Tasks::default(),
+            events: ClusterEvents::default(),
             blank_tool: BlankTool { facts: Arc::new(no_tool), capabilities: Arc::new([]) },
+            node,
             live: Mutex::default(),
         }
     }
@@ -147,8 +169,12 @@ impl Shared {
         self.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    pub(crate) fn forget(&self, id: &str) {
-        self.lock().remove(id);
+    /// Forgets a session that has ended or is another node's, unless another one of its id is listed.
+    pub(crate) fn forget(&self, core: &SessionCore) {
+        let mut live = self.lock();
+        if live.get(&core.id).is_some_and(|listed| std::ptr::eq(listed.as_ptr(), core)) {
+            live.remove(&core.id);
+        }
     }
 
     /// Forgets a session that was dropped, unless it was resumed in the meantime.
@@ -157,6 +183,11 @@ impl Shared {
         if live.get(id).is_some_and(|core| core.strong_count() == 0) {
             live.remove(id);
         }
+    }
+
+    /// How long after its time something counts as over that another node may have dated.
+    pub(crate) fn clock_tolerance_ms(&self) -> u64 {
+        self.node.as_ref().map_or(0, |_| CLOCK_TOLERANCE.as_millis() as u64)
     }
 
     /// Whether a session of this process was left for too long. One with a task waits for it.

@@ -3,6 +3,9 @@
 //! A change is stored before it is made, and changes are made one after another. Sessions are never touched: each keeps
 //! the version that it has.
 
+mod follow;
+mod nodes;
+mod shared_bundles;
 mod state;
 
 use std::collections::BTreeSet;
@@ -17,8 +20,9 @@ use crate::orchestrator::Orchestrator;
 use crate::registry::{
     Bundle, BundleFolder, Registry, Rollout, Snapshot, VersionError, VersionState, VersionView, is_digest,
 };
-use crate::version_holders::has_resumable_session;
+use crate::version_holders::{Holders, is_held};
 
+use nodes::Known;
 use state::{StoredVersion, StoredVersions};
 
 /// Which digests may be loaded.
@@ -61,7 +65,7 @@ pub struct VersionAdmin {
     allowed: AllowedDigests,
     max_loaded: usize,
     /// Held while a change is made.
-    changing: Mutex<()>,
+    changing: Mutex<Known>,
 }
 
 /// A version that was retired.
@@ -97,8 +101,11 @@ impl VersionAdmin {
     /// Loads what was loaded before a restart, as far as it is stored and allowed. To be called before sessions are
     /// resumed: those whose version is missing are pinned anew.
     pub async fn restore(&self) -> Result<(), StoreError> {
-        let _changing = self.changing.lock().await;
-        let before = StoredVersions::load(self.orchestrator.store()).await?;
+        let mut known = self.changing.lock().await;
+        if self.is_shared() {
+            return self.synchronise(&mut known).await.map(drop);
+        }
+        let (before, _) = StoredVersions::load(self.orchestrator.store()).await?;
         for version in before.in_order_of_need() {
             if self.registry.find_pinned(&version.digest, "").is_some() {
                 continue;
@@ -108,13 +115,13 @@ impl VersionAdmin {
                     let state = version.state_after_restart(&before.rollout);
                     self.registry.change(|versions| versions.add(snapshot, state));
                 }
-                Err(error) => self.report_missing(version, &error),
+                Err(error) => self.report_missing(&version.digest, &version.version, &error),
             }
         }
         self.registry.change(|versions| versions.set_rollout(before.rollout.clone()));
         let now = self.stored_versions().with_missing(&before);
         if now != before {
-            now.save(self.orchestrator.store())
+            now.save(self.orchestrator.store(), None)
                 .await
                 .map_err(|error| StoreError::Failed(error.to_string()))?;
         }
@@ -136,35 +143,43 @@ impl VersionAdmin {
         if let Some(bundle) = bundle.as_ref().filter(|bundle| bundle.digest() != digest) {
             return Err(VersionError::OtherDigest { wanted: digest, found: bundle.digest().to_owned() });
         }
-        let _changing = self.changing.lock().await;
+        let mut known = self.changing.lock().await;
+        let mut next = self.present(&mut known).await?;
         let snapshot = match self.registry.find_pinned(&digest, "") {
             Some(loaded) => loaded,
             None => self.load(&digest, bundle).await?,
         };
-        let mut next = self.stored_versions();
+        self.share_bundle(&digest).await?;
         next.activate(&snapshot);
         if audience == Audience::Everyone {
             next.rollout = Rollout::all(Some(digest.clone()));
         }
-        next.save(self.orchestrator.store()).await?;
+        self.save(&next, &mut known).await?;
         self.registry.change(|versions| {
             versions.add(snapshot.clone(), VersionState::Active);
             versions.set_rollout(next.rollout);
         });
         self.bundles.remove_oldest(|digest| self.registry.find_pinned(digest, "").is_some());
+        self.remove_shared_bundles().await;
         Ok(snapshot)
     }
 
     /// Lets no new session have a version, and drops it if no session has it. Otherwise [`VersionAdmin::drop_unheld`] does
     /// when the last one has ended.
     pub async fn retire(&self, name: &str) -> Result<Retired, VersionError> {
-        let changing = self.changing.lock().await;
+        let mut changing = self.changing.lock().await;
+        let mut next = self.present(&mut changing).await?;
         let (version, digest) = self.registry.change(|versions| {
             let snapshot = versions.find_named(name)?;
             let names = (snapshot.version().to_owned(), snapshot.content_hash().to_owned());
             versions.retire(&names.1).map(|()| names)
         })?;
-        if let Err(error) = self.stored_versions().save(self.orchestrator.store()).await {
+        if self.is_shared() {
+            next.retire(&digest);
+        } else {
+            next = self.stored_versions();
+        }
+        if let Err(error) = self.save(&next, &mut changing).await {
             self.registry.change(|versions| versions.reopen(&digest));
             return Err(error);
         }
@@ -178,12 +193,13 @@ impl VersionAdmin {
 
     /// Sets the rules for new sessions. Versions may be named by a digest, the beginning of one, or their label.
     pub async fn set_rollout(&self, rollout: Rollout) -> Result<Rollout, VersionError> {
-        let _changing = self.changing.lock().await;
+        let mut known = self.changing.lock().await;
+        let before = self.present(&mut known).await?;
         let rollout = self.registry.change(|versions| versions.resolve(rollout))?;
-        let next = StoredVersions { rollout: rollout.clone(), ..self.stored_versions() };
+        let next = StoredVersions { rollout: rollout.clone(), ..before };
         // A rule may name the artifact of the start, which is not listed otherwise.
         let next = next.with_named(&self.registry.versions());
-        next.save(self.orchestrator.store()).await?;
+        self.save(&next, &mut known).await?;
         self.registry.change(|versions| versions.set_rollout(rollout.clone()));
         Ok(rollout)
     }
@@ -191,11 +207,14 @@ impl VersionAdmin {
     /// Drops the retiring versions that no session has any more, neither in memory nor in the store; their digests. To be
     /// called every now and then.
     pub async fn drop_unheld(&self) -> Result<Vec<String>, StoreError> {
-        let _changing = self.changing.lock().await;
+        let mut known = self.changing.lock().await;
         let mut dropped = Vec::new();
         for digest in self.registry.change(|versions| versions.unused()) {
+            if Self::is_base_elsewhere(&known, &digest) {
+                continue;
+            }
             // A session that is resumed while this looks is found here, or holds the version after it.
-            if !has_resumable_session(self.orchestrator.shared(), &digest).await?
+            if !is_held(self.orchestrator.shared(), &digest, self.holders()).await?
                 && self.registry.change(|versions| versions.remove_unused(&digest))
             {
                 tracing::info!(digest, "version dropped");
@@ -204,7 +223,7 @@ impl VersionAdmin {
             }
         }
         if !dropped.is_empty()
-            && let Err(error) = self.stored_versions().save(self.orchestrator.store()).await
+            && let Err(error) = self.unlist(&dropped, &mut known).await
         {
             tracing::error!(error = %error, "dropped version is still listed in the store");
         }
@@ -239,8 +258,57 @@ impl VersionAdmin {
 
     async fn load_stored(&self, digest: &str) -> Result<Arc<Snapshot>, VersionError> {
         self.check_allowed(digest)?;
-        let bundle = self.bundles.load(digest)?;
+        let mut bundle = self.bundles.load(digest)?;
+        if bundle.is_none() && self.is_shared() {
+            bundle = shared_bundles::load(&**self.orchestrator.store(), digest).await?;
+            bundle.iter().for_each(|bundle| self.keep_base(bundle));
+        }
         self.prepare(bundle.ok_or_else(|| VersionError::NotStored { digest: digest.to_owned() })?).await
+    }
+
+    /// What is listed at present, as a change starts from it. Where several nodes share the list, it is read again.
+    async fn present(&self, known: &mut Known) -> Result<StoredVersions, VersionError> {
+        if !self.is_shared() {
+            return Ok(self.stored_versions());
+        }
+        self.synchronise(known).await.map_err(|error| VersionError::Store(error.to_string()))
+    }
+
+    /// Puts a version where every node finds it.
+    async fn share_bundle(&self, digest: &str) -> Result<(), VersionError> {
+        if !self.is_shared() {
+            return Ok(());
+        }
+        let Some(bundle) = self.bundles.load(digest)? else { return Ok(()) };
+        shared_bundles::save(&**self.orchestrator.store(), &bundle, self.orchestrator.now_ms()).await
+    }
+
+    async fn remove_shared_bundles(&self) {
+        if !self.is_shared() {
+            return;
+        }
+        let is_used = |digest: &str| self.registry.find_pinned(digest, "").is_some();
+        let store = &**self.orchestrator.store();
+        if let Err(error) = shared_bundles::remove_oldest(store, self.bundles.max_stored(), is_used).await {
+            tracing::warn!(error = %error, "old versions could not be removed from the store");
+        }
+    }
+
+    /// Takes versions off the list that were dropped.
+    async fn unlist(&self, dropped: &[String], known: &mut Known) -> Result<(), VersionError> {
+        if !self.is_shared() {
+            return self.save(&self.stored_versions(), known).await;
+        }
+        // Not by taking over what is listed: that would load them again.
+        let stored = StoredVersions::load(self.orchestrator.store()).await;
+        let (mut next, row) = stored.map_err(|error| VersionError::Store(error.to_string()))?;
+        known.row = row;
+        if next.unlist(dropped) { self.save(&next, known).await } else { Ok(()) }
+    }
+
+    /// Which sessions keep a version loaded.
+    fn holders(&self) -> Holders {
+        if self.registry.is_followed() { Holders::Unmovable } else { Holders::Resumable }
     }
 
     /// Prepares every handler, on a thread of its own: engines are made, and sources compiled.
@@ -248,6 +316,10 @@ impl VersionAdmin {
         if self.registry.change(|versions| versions.len()) >= self.max_loaded {
             return Err(VersionError::TooMany { max: self.max_loaded });
         }
+        self.prepare_beyond_limit(bundle).await
+    }
+
+    async fn prepare_beyond_limit(&self, bundle: Bundle) -> Result<Arc<Snapshot>, VersionError> {
         let registry = self.registry.clone();
         match tokio::task::spawn_blocking(move || registry.prepare(bundle)).await {
             Ok(prepared) => Ok(Arc::new(prepared?)),
@@ -270,21 +342,26 @@ impl VersionAdmin {
     fn stored_versions(&self) -> StoredVersions {
         let rollout = self.registry.rollout();
         let keeps_base = matches!(self.allowed, AllowedDigests::Listed(_));
+        // What a folder was in between is not stored, and its sessions follow the folder.
+        let is_stored = |view: &&VersionView| {
+            !self.registry.is_followed() || self.bundles.contains(view.snapshot.content_hash())
+        };
         let views = self.registry.versions();
         let listed = views
             .iter()
             .filter(|view| !view.is_base || keeps_base || rollout.names(view.snapshot.content_hash()))
+            .filter(is_stored)
             .map(StoredVersion::from)
             .collect();
         StoredVersions { versions: listed, rollout }
     }
 
-    fn report_missing(&self, version: &StoredVersion, error: &VersionError) {
-        let (digest, reason) = (&version.digest, error.to_string());
-        tracing::error!(version = version.version, digest, reason, "version is not loaded again");
+    fn report_missing(&self, digest: &str, version: &str, error: &VersionError) {
+        let reason = error.to_string();
+        tracing::error!(version, digest, reason, "version is not loaded again");
         self.audit(
             "version_not_loaded",
-            json!({ "registryVersion": version.version, "digest": digest, "reason": reason }),
+            json!({ "registryVersion": version, "digest": digest, "reason": reason }),
         );
     }
 

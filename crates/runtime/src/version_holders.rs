@@ -1,9 +1,11 @@
 //! Which stored sessions a version has. A session that is not in memory may still be resumed, and keeps its version.
 
-use quarterdeck_contracts::{Commit, CommitError, Scan, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, Mode, Scan, StoreError, Table};
 
+use crate::confirmation::{ConfirmationRow, Status, index_key};
 use crate::session::{SessionRow, session_key};
 use crate::shared::Shared;
+use crate::store_keys::all_rows;
 
 /// How many sessions are looked at in one go.
 const BATCH_ROWS: usize = 200;
@@ -13,9 +15,18 @@ pub(crate) fn holder_key(digest: &str, session: &str) -> String {
     format!("s/{digest}/{session}")
 }
 
-/// Whether a session that can be resumed is pinned to a version. Rows of sessions that cannot are removed on the way, so
+/// Which sessions keep a version loaded while they are not in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holders {
+    /// Those that can be resumed.
+    Resumable,
+    /// Of those only the ones that do not move on to a newer version: calls, and conversations with an open question.
+    Unmovable,
+}
+
+/// Whether such a session is pinned to a version. Rows of sessions that cannot be resumed are removed on the way, so
 /// that the next look is short.
-pub(crate) async fn has_resumable_session(shared: &Shared, digest: &str) -> Result<bool, StoreError> {
+pub(crate) async fn is_held(shared: &Shared, digest: &str, holders: Holders) -> Result<bool, StoreError> {
     let prefix = holder_key(digest, "");
     let mut scan = Scan::prefix(prefix.clone(), BATCH_ROWS);
     loop {
@@ -24,22 +35,39 @@ pub(crate) async fn has_resumable_session(shared: &Shared, digest: &str) -> Resu
         scan.after = Some(last.clone());
         let mut stale = Commit::default();
         for (key, _) in page {
-            if can_be_resumed(shared, &key[prefix.len()..]).await? {
-                return Ok(true);
+            let id = &key[prefix.len()..];
+            match resumable_mode(shared, id).await? {
+                Some(mode) if holders == Holders::Resumable || mode == Mode::Voice => return Ok(true),
+                Some(_) if has_open_confirmation(shared, id).await? => return Ok(true),
+                Some(_) => {}
+                None => stale = stale.delete(Table::Versions, key),
             }
-            stale = stale.delete(Table::Versions, key);
         }
         match shared.store.commit(stale).await {
-            Ok(()) | Err(CommitError::Conflict { .. }) => {}
-            Err(CommitError::Store(error)) => return Err(error),
+            Ok(_) | Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into_store_error()),
         }
     }
 }
 
-async fn can_be_resumed(shared: &Shared, id: &str) -> Result<bool, StoreError> {
+/// The mode of a stored session, if it can be resumed.
+async fn resumable_mode(shared: &Shared, id: &str) -> Result<Option<Mode>, StoreError> {
     let stored = shared.store.get(Table::Sessions, &session_key(id)).await?;
     let row = stored.and_then(|stored| serde_json::from_value::<SessionRow>(stored.value).ok());
-    Ok(row.is_some_and(|row| {
+    let row = row.filter(|row| {
         row.state.is_active && shared.steady.now_ms() <= row.seen_ms + shared.resume_timeout_ms(row.mode)
-    }))
+    });
+    Ok(row.map(|row| row.mode))
+}
+
+async fn has_open_confirmation(shared: &Shared, session: &str) -> Result<bool, StoreError> {
+    let prefix = index_key(session, "");
+    for (key, _) in all_rows(&*shared.store, Table::SessionConfirmations, &prefix).await? {
+        let stored = shared.store.get(Table::Confirmations, &key[prefix.len()..]).await?;
+        let row = stored.and_then(|stored| serde_json::from_value::<ConfirmationRow>(stored.value).ok());
+        if row.is_some_and(|row| row.status == Status::Open && shared.steady.now_ms() < row.expires_ms) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, CapabilityErrorCode, Context,
-    LogLevel, SessionFacts, ToolFacts,
+    HandlerFault, LogLevel, SessionFacts, ToolFacts,
 };
 use quarterdeck_contracts::{
     BUILT_IN_CAPABILITIES, Capability, CapabilitySpec, Event, ImageRequest, KnowledgeRecord, Mode, NewEvent,
@@ -35,6 +35,8 @@ type Provider = Arc<dyn Fn(&str, &[Value]) -> Result<Value, CapabilityError> + S
 pub struct RecordedEffects {
     /// Lines for the log, with their level.
     pub logs: Vec<(LogLevel, String)>,
+    /// Why it had no good answer.
+    pub faults: Vec<HandlerFault>,
     /// Entries for the audit trail.
     pub audits: Vec<(String, Value)>,
     /// Notes on progress.
@@ -53,6 +55,8 @@ pub struct RecordedEffects {
     pub blocks: Vec<(Value, Value)>,
     /// Questions to the knowledge base.
     pub questions: Vec<Value>,
+    /// Whether something was sent that may have changed the world outside.
+    pub reached_outside: bool,
 }
 
 impl FakeContext {
@@ -191,6 +195,10 @@ impl Context for FakeContext {
         self.state.effects().logs.push((level, text.to_owned()));
     }
 
+    fn report_fault(&self, fault: HandlerFault) {
+        self.state.effects().faults.push(fault);
+    }
+
     fn audit(&self, event: &str, data: Value) {
         self.state.effects().audits.push((event.to_owned(), data));
     }
@@ -206,6 +214,14 @@ impl Context for FakeContext {
 
     fn signal(&self) -> CancellationToken {
         self.signal.clone()
+    }
+
+    fn mark_outside_effect(&self) {
+        self.state.effects().reached_outside = true;
+    }
+
+    fn has_outside_effect(&self) -> bool {
+        self.state.effects().reached_outside
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

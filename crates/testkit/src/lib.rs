@@ -3,10 +3,18 @@
 mod block_on;
 mod context;
 mod fixtures;
+#[cfg(unix)]
+mod postgres;
 pub mod store_conformance;
+#[cfg(feature = "stores")]
+mod stores;
 mod tree;
 
 pub use block_on::block_on;
 pub use context::{FakeContext, RecordedEffects};
 pub use fixtures::{corpus, jsonl};
+#[cfg(unix)]
+pub use postgres::{Pooler, PostgresServer, PostgresVersion};
+#[cfg(feature = "stores")]
+pub use stores::{new_store, open_store};
 pub use tree::{Tree, tree};

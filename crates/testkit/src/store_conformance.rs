@@ -1,7 +1,7 @@
 //! What every store promises, as tests that any engine can run.
 //!
 //! An engine is a function that opens a store in a folder. [`store_promises!`](crate::store_promises) makes one test
-//! of each promise; [`durable_store_promises!`](crate::durable_store_promises) adds those of engines that find their
+//! of each promise, or with a name one test of all; [`durable_store_promises!`](crate::durable_store_promises) adds those of engines that find their
 //! rows again when the same folder is opened a second time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -9,6 +9,7 @@
 mod commits;
 mod durable;
 mod rows;
+mod shared;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::block_on;
 pub use commits::*;
 pub use durable::*;
 pub use rows::*;
+pub use shared::*;
 
 /// Opens the store of a folder.
 pub type Open = fn(&Path) -> Arc<dyn Store>;
@@ -62,7 +64,7 @@ impl StoreFixture {
         block_on(self.store.scan(table, scan)).unwrap().into_iter().map(|(key, _)| key).collect()
     }
 
-    fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+    fn commit(&self, commit: Commit) -> Result<u64, CommitError> {
         block_on(self.store.commit(commit))
     }
 
@@ -85,17 +87,45 @@ macro_rules! __promises {
     };
 }
 
-/// The promises of every engine.
+/// Makes one test of all named promises, for an engine that takes longer to start than to keep them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __promises_in_one_test {
+    ($test:ident, $open:expr; $($promise:ident),* $(,)?) => {
+        #[test]
+        fn $test() {
+            $(
+                println!("{}", stringify!($promise));
+                $crate::store_conformance::$promise($open);
+            )*
+        }
+    };
+}
+
+/// The promises of every engine, each as a test of its own.
 #[macro_export]
 macro_rules! store_promises {
     ($open:expr) => {
-        $crate::__promises! {
-            $open;
+        $crate::__store_promises! { __promises; $open }
+    };
+    (in $test:ident, $open:expr) => {
+        $crate::__store_promises! { __promises_in_one_test; $test, $open }
+    };
+}
+
+/// Hands the names of the promises to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __store_promises {
+    ($make:ident; $($arguments:tt)*) => {
+        $crate::$make! {
+            $($arguments)*;
             a_row_is_there_once_it_was_put_and_gone_once_it_was_deleted,
             a_scan_goes_by_bytes,
             a_scan_keeps_to_its_prefix_and_its_limit,
             a_scan_goes_on_after_a_key,
             keys_may_be_odd,
+            a_key_that_is_too_long_is_refused,
             tables_do_not_mix,
             values_come_back_to_the_last_digit,
             a_megabyte_is_a_value_like_any_other,
@@ -114,6 +144,12 @@ macro_rules! store_promises {
             of_a_hundred_commits_from_one_version_one_wins,
             commit_whose_caller_is_gone_is_applied_as_a_whole,
             a_flood_is_refused_or_kept,
+            a_commit_tells_the_version_of_its_rows,
+            a_rate_limit_is_counted_with_its_commit,
+            a_rate_limit_has_room_again_after_its_window,
+            of_a_hundred_takers_as_many_win_as_there_is_room,
+            a_flush_waits_for_what_was_queued,
+            watchers_hear_of_changes,
         }
     };
 }
@@ -122,8 +158,20 @@ macro_rules! store_promises {
 #[macro_export]
 macro_rules! durable_store_promises {
     ($open:expr) => {
-        $crate::__promises! {
-            $open;
+        $crate::__durable_store_promises! { __promises; $open }
+    };
+    (in $test:ident, $open:expr) => {
+        $crate::__durable_store_promises! { __promises_in_one_test; $test, $open }
+    };
+}
+
+/// Hands the names of the promises to another macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __durable_store_promises {
+    ($make:ident; $($arguments:tt)*) => {
+        $crate::$make! {
+            $($arguments)*;
             rows_are_there_when_it_is_opened_again,
             queued_commits_are_there_after_an_orderly_end,
             versions_grow_across_openings,

@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Commit, CommitError, DiskError, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, DiskError, Store, Table};
 use serde_json::{Map, Value, json};
 
 use super::chain::ChainHead;
 use super::error::AuditLogError;
 use super::gap::Gap;
+use super::kept_lines::KeptLines;
 use super::lines::MAX_LINE_BYTES;
 use super::open::{OpenedLog, open};
 use super::watch::{AppendFile, LogFile};
@@ -40,6 +41,18 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
+/// How a log is opened.
+pub struct AuditLogParts<'a> {
+    pub path: &'a Path,
+    /// The name of its chain in the store.
+    pub node: &'a str,
+    pub store: Arc<dyn Store>,
+    /// What gap lines take their time from.
+    pub clock: Arc<dyn Clock>,
+    /// Whether the store keeps a copy of every line.
+    pub keep_in_store: bool,
+}
+
 impl AuditLog {
     /// Opens a log for appending, under the name of this node. When it returns, the store knows that there is one.
     pub async fn open(path: &Path, node: &str, store: Arc<dyn Store>) -> Result<Self, AuditLogError> {
@@ -53,10 +66,19 @@ impl AuditLog {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AuditLogError> {
+        Self::open_with(AuditLogParts { path, node, store, clock, keep_in_store: false }).await
+    }
+
+    pub async fn open_with(parts: AuditLogParts<'_>) -> Result<Self, AuditLogError> {
+        let AuditLogParts { path, node, store, clock, keep_in_store } = parts;
         let row = store.get(Table::Audit, node).await?;
         let kept: Option<ChainHead> = row.and_then(|row| serde_json::from_value(row.value).ok());
         let expected = kept.clone().unwrap_or_default();
         let OpenedLog { file, length, head, has_stored_head } = open(path, &expected)?;
+        let kept_lines = match keep_in_store {
+            true => Some(KeptLines::open(node, head.seq, &*store).await?),
+            false => None,
+        };
         let lost = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(MAX_QUEUED_EVENTS);
         let mut writer = Writer {
@@ -67,6 +89,7 @@ impl AuditLog {
             store,
             clock,
             lost: lost.clone(),
+            kept_lines,
         };
         let found = writer.head.seq;
         if !has_stored_head || (kept.is_none() && found > 0) {
@@ -85,10 +108,7 @@ impl AuditLog {
         }
         if kept.as_ref() != Some(&writer.head) {
             // Before the first line: a file that is deleted later is one that the store knows.
-            writer.store.commit(writer.head_row()).await.map_err(|error| match error {
-                CommitError::Store(error) => error,
-                CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
-            })?;
+            writer.store.commit(writer.head_row()).await.map_err(CommitError::into_store_error)?;
         }
         let thread = std::thread::Builder::new()
             .name("audit".into())
@@ -148,10 +168,16 @@ struct Writer<F = File> {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     lost: Arc<AtomicU64>,
+    /// The copy in the store, where there is one.
+    kept_lines: Option<KeptLines>,
 }
 
 impl<F: AppendFile> Writer<F> {
     fn run(mut self, receiver: &Receiver<Message>) {
+        if self.kept_lines.is_some() {
+            // What an earlier process did not hand over.
+            self.keep_head();
+        }
         loop {
             let message = match receiver.recv_timeout(WATCH_INTERVAL) {
                 Ok(message) => Some(message),
@@ -234,7 +260,10 @@ impl<F: AppendFile> Writer<F> {
             None => Err(std::io::Error::other("something else stands where the trail was")),
         };
         match written {
-            Ok(()) => self.head = next,
+            Ok(()) => {
+                self.head = next;
+                self.kept_lines.iter_mut().for_each(|kept| kept.add(self.head.seq, &line));
+            }
             Err(error) => {
                 self.lost.fetch_add(lost + 1, Ordering::Relaxed);
                 let error = DiskError::explain(&error);
@@ -243,9 +272,17 @@ impl<F: AppendFile> Writer<F> {
         }
     }
 
-    fn keep_head(&self) {
-        if let Err(error) = self.store.queue(self.head_row()) {
+    fn keep_head(&mut self) {
+        let mut commit = self.head_row();
+        let before = self.kept_lines.as_ref().map(KeptLines::kept);
+        if let Some(kept) = &mut self.kept_lines {
+            commit = kept.hand_over(commit, &self.path, self.head.seq, &*self.store);
+        }
+        if let Err(error) = self.store.queue(commit) {
             tracing::warn!(error = %error, "head of the audit trail was not stored");
+            if let (Some(kept), Some(before)) = (&mut self.kept_lines, before) {
+                kept.take_back(before);
+            }
         }
     }
 
@@ -332,6 +369,7 @@ mod tests {
                 store: Arc::new(MemoryStore::new()),
                 clock: Arc::new(SystemClock),
                 lost: Arc::default(),
+                kept_lines: None,
             };
             writer.append(fields("first"));
             writer.append(fields("does not fit"));
@@ -361,6 +399,7 @@ mod tests {
             store: Arc::new(MemoryStore::new()),
             clock: Arc::new(SystemClock),
             lost: Arc::default(),
+            kept_lines: None,
         };
         let mut long = fields("long");
         long.insert("args".into(), "x".repeat(MAX_LINE_BYTES).into());

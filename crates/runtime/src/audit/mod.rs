@@ -6,6 +6,7 @@
 mod chain;
 mod error;
 mod gap;
+mod kept_lines;
 mod lines;
 mod log;
 mod open;
@@ -13,6 +14,7 @@ mod query;
 mod reader;
 mod search;
 mod verify;
+mod verify_nodes;
 mod watch;
 
 use std::sync::Arc;
@@ -22,11 +24,12 @@ use serde_json::{Map, Value};
 
 pub use chain::GENESIS;
 pub use error::AuditLogError;
-pub use log::AuditLog;
+pub use log::{AuditLog, AuditLogParts};
 pub use query::{Filter, matches_filter};
 pub use reader::{AuditEntry, AuditReader};
 pub use search::{AuditMatches, Search, search};
 pub use verify::{Verification, verify};
+pub use verify_nodes::{ChainSource, NodeVerification, verify_kept, verify_nodes};
 
 /// The `source` of events that a handler has named. Those without one are ours.
 pub(crate) const HANDLER_SOURCE: &str = "handler";

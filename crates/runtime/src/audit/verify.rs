@@ -45,12 +45,7 @@ pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verifi
 
 /// What is found at this moment, and whether the last line may still be being written.
 async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verification, bool), String> {
-    let kept = store.get(Table::Audit, node).await.map_err(|error| error.to_string())?;
-    let kept: Option<ChainHead> = match kept {
-        Some(row) => serde_json::from_value(row.value)
-            .map_err(|_| format!("the store's head of the trail of {node} cannot be read"))?,
-        None => None,
-    };
+    let kept = stored_head(node, store).await?;
     let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskError::explain(&error));
     let file = match File::open(path) {
         Ok(file) => file,
@@ -60,10 +55,15 @@ async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verificatio
         Err(error) => return Err(unreadable(error)),
     };
     let chain = follow(&mut BufReader::new(file), kept.as_ref()).map_err(unreadable)?;
-    let fault =
-        chain.fault.or_else(|| wrong_end(&chain.head, kept.as_ref(), chain.has_stored_head)).or(chain.gap);
-    let unconfirmed = chain.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
-    Ok((Verification { lines: chain.head.seq, unconfirmed, fault }, chain.is_unfinished))
+    let is_unfinished = chain.is_unfinished;
+    Ok((chain.verdict(kept.as_ref()), is_unfinished))
+}
+
+/// The end of a chain, as the store knows it.
+pub(super) async fn stored_head(node: &str, store: &dyn Store) -> Result<Option<ChainHead>, String> {
+    let row = store.get(Table::Audit, node).await.map_err(|error| error.to_string())?;
+    let unreadable = |_| format!("the store's head of the trail of {node} cannot be read");
+    row.map(|row| serde_json::from_value(row.value).map_err(unreadable)).transpose()
 }
 
 /// A log that the store knows was there.
@@ -78,7 +78,7 @@ fn without_file(kept: Option<&ChainHead>) -> Verification {
 }
 
 /// What following a chain came to.
-struct Chain {
+pub(super) struct Chain {
     /// The last line that holds.
     head: ChainHead,
     /// Whether the line that the store knows is in it.
@@ -91,30 +91,54 @@ struct Chain {
     gap: Option<String>,
 }
 
-fn follow(file: &mut BufReader<File>, kept: Option<&ChainHead>) -> std::io::Result<Chain> {
-    let head = ChainHead::default();
-    let has_stored_head = kept == Some(&head);
-    let mut chain = Chain { head, has_stored_head, fault: None, is_unfinished: false, gap: None };
-    let mut line = Vec::new();
-    while let Some(ending) = read_line(file, &mut line)? {
-        let number = chain.head.seq + 1;
+impl Chain {
+    /// Before the first line.
+    pub(super) fn new(kept: Option<&ChainHead>) -> Self {
+        let head = ChainHead::default();
+        let has_stored_head = kept == Some(&head);
+        Self { head, has_stored_head, fault: None, is_unfinished: false, gap: None }
+    }
+
+    /// Takes the next line; after a fault none is looked at.
+    pub(super) fn take(&mut self, line: &[u8], ending: Ending, kept: Option<&ChainHead>) {
+        if self.fault.is_some() {
+            return;
+        }
+        let number = self.head.seq + 1;
         let next = match ending {
-            Ending::Newline => next(&chain.head, &line),
+            Ending::Newline => next(&self.head, line),
             Ending::Missing => Err("it has no end: it is being written, or a crash has torn it, and the next start of the server takes it off".into()),
             Ending::TooLong => Err("it is longer than any line of the audit trail".into()),
         };
         match next {
             Ok((next, gap)) => {
-                chain.head = next;
-                chain.gap = chain.gap.or_else(|| Some(format!("line {number}: {}", gap?)));
+                self.head = next;
+                self.gap = self.gap.take().or_else(|| Some(format!("line {number}: {}", gap?)));
+                self.has_stored_head |= kept == Some(&self.head);
             }
             Err(fault) => {
-                chain.fault = Some(format!("line {number}: {fault}"));
-                chain.is_unfinished = ending == Ending::Missing;
-                return Ok(chain);
+                self.fault = Some(format!("line {number}: {fault}"));
+                self.is_unfinished = ending == Ending::Missing;
             }
         }
-        chain.has_stored_head |= kept == Some(&chain.head);
+    }
+
+    pub(super) fn verdict(self, kept: Option<&ChainHead>) -> Verification {
+        let end = || wrong_end(&self.head, kept, self.has_stored_head);
+        let fault = self.fault.clone().or_else(end).or(self.gap);
+        let unconfirmed = self.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
+        Verification { lines: self.head.seq, unconfirmed, fault }
+    }
+}
+
+fn follow(file: &mut BufReader<File>, kept: Option<&ChainHead>) -> std::io::Result<Chain> {
+    let mut chain = Chain::new(kept);
+    let mut line = Vec::new();
+    while let Some(ending) = read_line(file, &mut line)? {
+        chain.take(&line, ending, kept);
+        if chain.fault.is_some() {
+            break;
+        }
     }
     Ok(chain)
 }

@@ -16,12 +16,17 @@ impl CapabilityProvider for KnowledgeProvider {
     fn call(&self, request: CapabilityRequest) -> BoxFuture<Result<Value, CapabilityError>> {
         let knowledge = self.0.clone();
         Box::pin(async move {
-            // Personal records need a sign-in.
-            let mut readable = Namespaces::from([Namespace::Studio, Namespace::Public]);
-            if request.scope.client().is_authenticated {
-                readable.insert(Namespace::Personal);
-            }
+            let readable = readable(request.scope.client().is_authenticated);
             answer_knowledge(&*knowledge, &readable, &request.method, &request.args).await
         })
     }
+}
+
+/// The parts of the base that a client may read: personal records need a sign-in.
+pub(crate) fn readable(is_authenticated: bool) -> Namespaces {
+    let mut readable = Namespaces::from([Namespace::Studio, Namespace::Public]);
+    if is_authenticated {
+        readable.insert(Namespace::Personal);
+    }
+    readable
 }

@@ -3,7 +3,7 @@
 
 mod calendar;
 mod images;
-mod knowledge;
+pub(crate) mod knowledge;
 mod values;
 
 use std::collections::BTreeMap;

@@ -86,12 +86,12 @@ impl Shared {
                     Some(self.steady.now_ms() + REMEMBERED_MS),
                 );
             match self.store.commit(commit).await {
-                Ok(()) => {
+                Ok(_) => {
                     self.deadlines.close(hashed);
                     return Ok(Some(Status::Expired));
                 }
                 Err(CommitError::Conflict { .. }) => {}
-                Err(CommitError::Store(error)) => return Err(error),
+                Err(error) => return Err(error.into_store_error()),
             }
         }
         Err(StoreError::Failed("a confirmation is being changed all the time".into()))
@@ -106,6 +106,12 @@ impl Shared {
             scan.after = Some(last.clone());
             for (hashed, stored) in page {
                 let Ok(row) = serde_json::from_value::<ConfirmationRow>(stored.value) else { continue };
+                // One of another node is that node's to end, by its own clock, for a while.
+                let is_others = || self.node.is_some() && !self.deadlines.lock().contains_key(&hashed);
+                let wall = epoch_ms(self.clock.now());
+                if is_others() && wall < row.expires_ms + self.clock_tolerance_ms() {
+                    continue;
+                }
                 if row.status == Status::Open && self.time_left(&hashed, &row).is_none() {
                     self.store_expiry(&hashed).await?;
                 }

@@ -1,6 +1,7 @@
 //! Requests for the user's approval: `request` asks, `resolve` takes the decision, `expiry` ends what was not decided in
 //! time.
 
+mod by_id;
 mod deadlines;
 mod expiry;
 mod lifetime;
@@ -11,8 +12,11 @@ mod resolve;
 mod row;
 mod token;
 
+pub use by_id::{ConfirmationId, OpenConfirmation, call_content};
+
 pub(crate) use deadlines::Deadlines;
 pub(crate) use expiry::expire_later;
+pub(crate) use outcome::take_decision;
 pub(crate) use request::request;
 pub(crate) use row::{ConfirmationRow, Status, index_key};
 pub(crate) use token::hash;

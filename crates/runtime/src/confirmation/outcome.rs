@@ -30,6 +30,21 @@ pub(super) async fn answer_from_record(
     drop(close(core, hash, entry, response));
 }
 
+/// Closes a confirmation that was decided through another node, and answers the call that waits for it; `false` while that
+/// node still executes it.
+pub(crate) async fn take_decision(core: &Arc<SessionCore>, hash: &str, status: Status) -> bool {
+    let Some(entry) = suspended_call(core, hash) else {
+        // The call was answered when the user was asked. What came of it is told by the node that has the session.
+        return core.lock().remove_confirmation(hash).is_some();
+    };
+    if status == Status::Approved && !matches!(find_recorded(core, &entry).await, Reservation::Recorded(_)) {
+        return false;
+    }
+    core.shared.deadlines.close(hash);
+    answer_from_record(core, hash, &entry, status).await;
+    true
+}
+
 /// The call that waits for a confirmation which is not being resolved here.
 pub(super) fn suspended_call(core: &SessionCore, hash: &str) -> Option<Arc<Entry>> {
     let mut data = core.lock();

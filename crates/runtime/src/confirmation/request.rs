@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::Precheck;
-use quarterdeck_contracts::{
-    Commit, CommitError, ConfirmationRequest, ErrorType, Metadata, StoreError, Table, ToolError,
-};
+use quarterdeck_contracts::{Commit, ConfirmationRequest, ErrorType, Metadata, Table, ToolError};
 use serde_json::{Value, json};
 
 use super::REMEMBERED_MS;
@@ -138,6 +136,7 @@ async fn open(
         let mut data = core.lock();
         let suspends = data.connection.confirmation_mode == ConfirmationMode::Suspend;
         data.confirmations.push(PendingConfirmation {
+            call_id: entry.call_id.clone(),
             content: entry.content.clone(),
             suspended: suspends.then(|| entry.clone()),
             request: Some(request.clone()),
@@ -148,14 +147,10 @@ async fn open(
     }
     let row = stored_row(core, call, precheck.seen, (opened_ms, request.expires));
     let commit = opening_commit(core, &hashed, &row, replaces);
-    if let Err(error) = core.commit(commit).await {
+    if let Err(error) = core.commit_start(commit).await {
         core.lock().remove_confirmation(&hashed);
         core.shared.deadlines.close(&hashed);
-        let error = match error {
-            CommitError::Store(error) => error,
-            CommitError::Conflict { .. } => StoreError::Failed(error.to_string()),
-        };
-        return Err(core.store_failed(&error));
+        return Err(core.not_started(error));
     }
     core.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
     expire_later(core, hashed, lifetime);

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{
-    Check, Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Outcome, StoreError,
-    Table, ToolError, Write,
+    Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Outcome, StoreError,
+    Table, ToolError,
 };
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -17,10 +17,12 @@ use super::expiry::{expire, expire_later};
 use super::outcome::{answer_from_record, close, suspended_call};
 use super::row::{ConfirmationRow, Status};
 use super::token::hash;
+use crate::cluster_events::topic;
 use crate::envelope::{
     confirmation_denied, confirmation_expired, confirmation_invalid, outcome_lost, replayed,
 };
 use crate::ledger::Entry;
+use crate::ownership::is_lease_conflict;
 use crate::pipeline::{Reservation, ToolCall, reserve, run_reserved, start};
 use crate::session::{Answer, ClientEvent, DeliveryReason, PendingConfirmation, Session, SessionCore};
 
@@ -45,10 +47,15 @@ impl Session {
 
     /// Takes the user's decision. Approved, the stored call runs; the answer says what came of it in any case.
     pub async fn resolve_confirmation(&self, token: &str, decision: ConfirmationAnswer) -> Answer {
-        match claim(&self.core, hash(token)).await {
-            Claim::Taken(claimed) => claimed.resolve(&self.core, decision).await,
-            Claim::Rejected(answer) => answer,
-        }
+        resolve(&self.core, hash(token), decision).await
+    }
+}
+
+/// Takes the user's decision about the confirmation with this hash.
+pub(super) async fn resolve(core: &Arc<SessionCore>, hash: String, decision: ConfirmationAnswer) -> Answer {
+    match claim(core, hash).await {
+        Claim::Taken(claimed) => claimed.resolve(core, decision).await,
+        Claim::Rejected(answer) => answer,
     }
 }
 
@@ -136,6 +143,7 @@ fn mark_claimed(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Option
         }
         None => {
             data.confirmations.push(PendingConfirmation {
+                call_id: row.call_id.as_str().into(),
                 content: row.content.as_str().into(),
                 suspended: None,
                 request: None,
@@ -200,27 +208,36 @@ impl ClaimedConfirmation {
             confirmation.is_some_and(|confirmation| confirmation.suspended.is_some())
         };
         run_reserved(core, call).await;
+        core.shared.announce(topic::CONFIRMATION, &*core.id);
+        // Who has written on meanwhile has a model that was told that it is not known yet. A live model waits for its answer.
+        let is_awaited =
+            was_suspended && (core.mode == Mode::Voice || core.lock().ledger.turn_number() == entry.turn);
         let response = entry
             .answer()
             .unwrap_or_else(|| core.refusal(&entry.tool, outcome_lost(&entry.tool, entry.writes)));
         let answer = Answer::to_suspended(core, &entry, response);
-        if was_suspended { answer } else { add_note(core, &entry, answer) }
+        if is_awaited { answer } else { add_note(core, &entry, answer) }
     }
 
     async fn deny(self, core: &Arc<SessionCore>) -> Answer {
         let commit = self.redemption(core, Status::Denied);
         let Self { hash, entry, .. } = self;
-        if let Err(error) = core.commit(commit).await {
+        if let Err(error) = core.commit_start(commit).await {
             return match error {
-                CommitError::Conflict { .. } => answer_resolved_elsewhere(core, &hash, &entry).await,
-                CommitError::Store(error) => {
+                error if is_lease_conflict(&error) => {
                     release(core, &hash);
-                    error_of_call(core, &entry, core.store_failed(&error))
+                    error_of_call(core, &entry, core.not_started(error))
+                }
+                CommitError::Conflict { .. } => answer_resolved_elsewhere(core, &hash, &entry).await,
+                error => {
+                    release(core, &hash);
+                    error_of_call(core, &entry, core.store_failed(&error.into_store_error()))
                 }
             };
         }
         core.shared.deadlines.close(&hash);
         core.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
+        core.shared.announce(topic::CONFIRMATION, &*core.id);
         let mut data = core.lock();
         let confirmation = data.remove_confirmation(&hash);
         let response = core.refusal(&entry.tool, confirmation_denied(&entry.tool));
@@ -235,25 +252,24 @@ impl ClaimedConfirmation {
     fn redemption(&self, core: &SessionCore, status: Status) -> Commit {
         let row = ConfirmationRow { status, ..self.row.clone() };
         let (table, key) = (Table::Confirmations, self.hash.clone());
-        Commit {
-            checks: vec![Check { table, key: key.clone(), version: Some(self.version) }],
-            writes: vec![Write {
-                table,
-                key,
-                value: Some(json!(row)),
-                expires_ms: Some(core.now_ms() + REMEMBERED_MS),
-            }],
-        }
+        let expires_ms = Some(core.now_ms() + REMEMBERED_MS);
+        let unused = Commit::default().check(table, key.clone(), Some(self.version));
+        unused.put_until(table, key, json!(row), expires_ms)
     }
 }
 
-/// The user has decided through another process. A call that waits here gets the outcome from there.
+/// The user has decided through another process, or too late. A call that waits here gets the outcome from there.
 async fn answer_resolved_elsewhere(core: &Arc<SessionCore>, hash: &str, entry: &Arc<Entry>) -> Answer {
-    core.audit_confirmation("used", Some(&entry.call_id), Some(&entry.tool));
     let row = core.shared.store.get(Table::Confirmations, hash).await.ok().flatten();
     let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
-    answer_from_record(core, hash, entry, row.map_or(Status::Approved, |row| row.status)).await;
-    error_of_call(core, entry, confirmation_invalid())
+    let status = row.map_or(Status::Approved, |row| row.status);
+    let (step, error) = match status {
+        Status::Expired => ("expired", confirmation_expired()),
+        Status::Open | Status::Approved | Status::Denied => ("used", confirmation_invalid()),
+    };
+    core.audit_confirmation(step, Some(&entry.call_id), Some(&entry.tool));
+    answer_from_record(core, hash, entry, status).await;
+    error_of_call(core, entry, error)
 }
 
 /// Lets a confirmation be resolved again. Its time may have run out while it was claimed.

@@ -1,7 +1,7 @@
 //! One admitted call and its phases.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quarterdeck_contracts::handler::{CancelReason, CancellationToken};
@@ -35,8 +35,12 @@ pub(crate) struct Entry {
     /// Whether the ledger has forgotten it, so that it need not be stored.
     pub(crate) is_forgotten: AtomicBool,
     phase: AtomicU8,
+    /// The version of its row in the store, once it is marked as started there; zero before.
+    pub(crate) started_version: AtomicU64,
     /// Whether the answer is final and recorded. One that may differ next time is delivered and forgotten.
     is_final: AtomicBool,
+    /// Whether it is not known if its record was stored. Another one over it could be less true.
+    is_in_doubt: AtomicBool,
     cancellation: CancellationToken,
     confirmation: OnceLock<Arc<ConfirmationRequest>>,
     answer: OnceLock<Arc<ToolResponse>>,
@@ -86,7 +90,9 @@ impl Entry {
             is_saved: AtomicBool::new(false),
             is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
+            started_version: AtomicU64::new(0),
             is_final: AtomicBool::new(false),
+            is_in_doubt: AtomicBool::new(false),
             cancellation: CancellationToken::default(),
             confirmation: OnceLock::new(),
             answer: OnceLock::new(),
@@ -130,6 +136,14 @@ impl Entry {
     /// The answer is final: it stays on record.
     pub(crate) fn mark_final(&self) {
         self.is_final.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn mark_in_doubt(&self) {
+        self.is_in_doubt.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_final(&self) -> bool {

@@ -20,7 +20,7 @@ pub(crate) use entry::{CallIdentity, CallUpdate, Entry};
 use history::TurnHistory;
 pub(crate) use keys::{content, hash_key};
 pub(crate) use slow::SlowCalls;
-pub(crate) use turn::Turn;
+pub(crate) use turn::{Turn, TurnFacts};
 
 use crate::gates::{Duplicate, Redelivery};
 use crate::metrics::TrackedTurns;
@@ -104,6 +104,18 @@ impl Ledger {
         self.announces_foreign_text = true;
     }
 
+    /// What another node needs to continue the present turn as if it had been its own; `None` when that would be too much.
+    pub(crate) fn turn_facts(&mut self) -> Option<TurnFacts> {
+        let announces_foreign_text = self.announces_foreign_text;
+        self.turn().facts(announces_foreign_text)
+    }
+
+    /// Continues the present turn from what another node has handed over; `false` when that was another turn.
+    pub(crate) fn continue_turn(&mut self, facts: &TurnFacts) -> bool {
+        self.announces_foreign_text = facts.announces_foreign_text();
+        self.turn().continue_from(facts)
+    }
+
     /// Goes on at a turn that is known from elsewhere to have begun.
     pub(crate) fn skip_to(&mut self, number: u64) {
         if number > self.turn_number() {
@@ -138,6 +150,14 @@ impl Ledger {
             self.touch(entry);
         }
         seen
+    }
+
+    /// The answer of a call by the id under which it came; nothing for one that was refused or has none yet.
+    pub(crate) fn answer_of(&self, provider_id: &str) -> Option<Arc<ToolResponse>> {
+        match self.by_provider_id.get(provider_id)? {
+            KnownCall::Call(entry) => entry.answer(),
+            KnownCall::Refusal { .. } => None,
+        }
     }
 
     /// The equal call of this turn, or the undelivered write of an earlier one.

@@ -1,16 +1,20 @@
-//! What tools cost in time and in tokens, over their last thousand responses.
+//! What tools and models cost in time and in tokens.
 
 mod counters;
 mod hosts;
+mod mcp;
+mod model;
+mod node;
 mod prometheus;
 mod response_chars;
 mod tool;
+mod upstreams;
 mod version;
 mod window;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, Mode};
@@ -18,9 +22,17 @@ use serde_json::{Map, Value, json};
 
 pub use counters::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 pub use hosts::host_health_json;
+pub use mcp::McpOutcome;
+use mcp::McpRequests;
+pub use model::ModelEvent;
+use model::ModelMetrics;
+use node::NodeCounts;
+pub use node::{ForwardOutcome, LeaseEvent};
 use prometheus::Exporter;
 pub(crate) use response_chars::response_chars;
 use tool::ToolMetrics;
+pub use upstreams::UpstreamLatency;
+use upstreams::UpstreamMetrics;
 pub use version::VersionCounters;
 use version::VersionMetrics;
 
@@ -29,12 +41,17 @@ use version::VersionMetrics;
 pub struct Metrics {
     counts: Mutex<Counts>,
     tracked_turns: TrackedTurns,
+    mcp_requests: McpRequests,
+    node_counts: NodeCounts,
+    commits: OnceLock<metrics::Histogram>,
     exporter: Exporter,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     tools: BTreeMap<Arc<str>, ToolMetrics>,
+    models: ModelMetrics,
+    upstreams: UpstreamMetrics,
     versions: VersionMetrics,
     text: u64,
     voice: u64,
@@ -119,6 +136,11 @@ impl Metrics {
         self.lock().audit_lost += lines;
     }
 
+    /// Has every series carry the name of this node. To be called before anything is counted.
+    pub(crate) fn name_node(&self, name: &str) {
+        self.exporter.name_node(name);
+    }
+
     /// As JSON, for operators and scripts.
     pub fn json(&self) -> Value {
         let counts = self.lock();
@@ -140,7 +162,9 @@ impl Metrics {
                 "totalTurnsTracked": self.tracked_turns.load(Ordering::Relaxed),
             },
             "tools": each(ToolMetrics::totals),
+            "models": counts.models.json(),
             "versions": counts.versions.json(),
+            "mcp": self.mcp_requests.json(),
             "sessions": {
                 "active": counts.text + counts.voice, "text": counts.text, "voice": counts.voice, "total": counts.total,
             },
@@ -151,6 +175,7 @@ impl Metrics {
     /// In the text format of Prometheus.
     pub fn prometheus(&self) -> String {
         prometheus::export(&self.lock(), &self.exporter);
+        self.mcp_requests.export(&self.exporter);
         self.exporter.render()
     }
 

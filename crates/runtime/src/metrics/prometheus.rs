@@ -1,6 +1,7 @@
 //! The metrics for Prometheus. Times and sizes are histograms, so that percentiles can be computed over several nodes.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use metrics::{Histogram, Key, KeyName, Label, Level, Metadata, Recorder};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusRecorder};
@@ -9,6 +10,14 @@ use super::Counts;
 
 const DURATION: &str = "quarterdeck_tool_duration_seconds";
 const RESPONSE_CHARACTERS: &str = "quarterdeck_tool_response_characters";
+const FIRST_TOKEN: &str = "quarterdeck_model_first_token_seconds";
+const UPSTREAM_DURATION: &str = "quarterdeck_upstream_call_duration_seconds";
+const COMMIT_DURATION: &str = "quarterdeck_store_commit_duration_seconds";
+const COMMIT_BUCKETS_SECONDS: [f64; 13] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+/// A model that is loaded first may take five minutes.
+const FIRST_TOKEN_BUCKETS_SECONDS: [f64; 12] =
+    [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0];
 const DURATION_BUCKETS_SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 /// 1,500 is the size from which responses are warned about.
@@ -18,27 +27,37 @@ const SIZE_BUCKETS_CHARACTERS: [f64; 8] =
 static METADATA: Metadata<'static> = Metadata::new(module_path!(), Level::INFO, None);
 
 /// Holds what is exported. Nothing is registered process-wide: a test, or a program with two orchestrators, has two.
+#[derive(Default)]
 pub(super) struct Exporter {
-    recorder: PrometheusRecorder,
+    recorder: OnceLock<PrometheusRecorder>,
+    /// The label of every series, where there are several nodes.
+    node: OnceLock<String>,
 }
 
-impl Default for Exporter {
-    fn default() -> Self {
-        let with_buckets = |builder: PrometheusBuilder, name: &str, buckets: &[f64]| {
-            builder
-                .set_buckets_for_metric(Matcher::Full(name.into()), buckets)
-                .expect("a histogram has at least one bucket")
-        };
-        let builder = with_buckets(PrometheusBuilder::new(), DURATION, &DURATION_BUCKETS_SECONDS);
-        let builder = with_buckets(builder, RESPONSE_CHARACTERS, &SIZE_BUCKETS_CHARACTERS);
-        let recorder = builder.build_recorder();
-        let describe = |name: &'static str, help: &'static str| {
-            recorder.describe_histogram(KeyName::from_const_str(name), None, help.into());
-        };
-        describe(DURATION, "Time that calls took.");
-        describe(RESPONSE_CHARACTERS, "Size of responses.");
-        Self { recorder }
+fn new_recorder(node: Option<&String>) -> PrometheusRecorder {
+    let with_buckets = |builder: PrometheusBuilder, name: &str, buckets: &[f64]| {
+        builder
+            .set_buckets_for_metric(Matcher::Full(name.into()), buckets)
+            .expect("a histogram has at least one bucket")
+    };
+    let builder = with_buckets(PrometheusBuilder::new(), DURATION, &DURATION_BUCKETS_SECONDS);
+    let builder = with_buckets(builder, RESPONSE_CHARACTERS, &SIZE_BUCKETS_CHARACTERS);
+    let builder = with_buckets(builder, FIRST_TOKEN, &FIRST_TOKEN_BUCKETS_SECONDS);
+    let builder = with_buckets(builder, UPSTREAM_DURATION, &DURATION_BUCKETS_SECONDS);
+    let mut builder = with_buckets(builder, COMMIT_DURATION, &COMMIT_BUCKETS_SECONDS);
+    if let Some(node) = node {
+        builder = builder.add_global_label("node", node);
     }
+    let recorder = builder.build_recorder();
+    let describe = |name: &'static str, help: &'static str| {
+        recorder.describe_histogram(KeyName::from_const_str(name), None, help.into());
+    };
+    describe(DURATION, "Time that calls took.");
+    describe(RESPONSE_CHARACTERS, "Size of responses.");
+    describe(FIRST_TOKEN, "Time from a request to a model to its first output.");
+    describe(UPSTREAM_DURATION, "Time that calls to an upstream server took.");
+    describe(COMMIT_DURATION, "Time that commits of sessions took.");
+    recorder
 }
 
 impl fmt::Debug for Exporter {
@@ -48,12 +67,35 @@ impl fmt::Debug for Exporter {
 }
 
 impl Exporter {
+    fn recorder(&self) -> &PrometheusRecorder {
+        self.recorder.get_or_init(|| new_recorder(self.node.get()))
+    }
+
+    pub(super) fn name_node(&self, name: &str) {
+        if self.node.set(name.to_owned()).is_err() || self.recorder.get().is_some() {
+            tracing::warn!(node = name, "metrics were counted before the node had its name");
+        }
+    }
+
+    pub(super) fn commits(&self) -> Histogram {
+        self.recorder().register_histogram(&key(COMMIT_DURATION, &[]), &METADATA)
+    }
+
     pub(super) fn durations(&self, tool: &str) -> Histogram {
-        self.recorder.register_histogram(&key(DURATION, &[("tool", tool)]), &METADATA)
+        self.recorder().register_histogram(&key(DURATION, &[("tool", tool)]), &METADATA)
     }
 
     pub(super) fn sizes(&self, tool: &str) -> Histogram {
-        self.recorder.register_histogram(&key(RESPONSE_CHARACTERS, &[("tool", tool)]), &METADATA)
+        self.recorder().register_histogram(&key(RESPONSE_CHARACTERS, &[("tool", tool)]), &METADATA)
+    }
+
+    pub(super) fn first_tokens(&self, provider: &str, model: &str) -> Histogram {
+        let labels = [("provider", provider), ("model", model)];
+        self.recorder().register_histogram(&key(FIRST_TOKEN, &labels), &METADATA)
+    }
+
+    pub(super) fn upstream_durations(&self, server: &str) -> Histogram {
+        self.recorder().register_histogram(&key(UPSTREAM_DURATION, &[("server", server)]), &METADATA)
     }
 
     pub(super) fn counter(
@@ -63,8 +105,8 @@ impl Exporter {
         labels: &[(&'static str, &str)],
         value: u64,
     ) {
-        self.recorder.describe_counter(KeyName::from_const_str(name), None, help.into());
-        self.recorder.register_counter(&key(name, labels), &METADATA).absolute(value);
+        self.recorder().describe_counter(KeyName::from_const_str(name), None, help.into());
+        self.recorder().register_counter(&key(name, labels), &METADATA).absolute(value);
     }
 
     pub(super) fn gauge(
@@ -74,17 +116,17 @@ impl Exporter {
         labels: &[(&'static str, &str)],
         value: f64,
     ) {
-        self.recorder.describe_gauge(KeyName::from_const_str(name), None, help.into());
-        self.recorder.register_gauge(&key(name, labels), &METADATA).set(value);
+        self.recorder().describe_gauge(KeyName::from_const_str(name), None, help.into());
+        self.recorder().register_gauge(&key(name, labels), &METADATA).set(value);
     }
 
     /// Puts the samples since the last time into their buckets. Until then each takes its bytes.
     pub(super) fn run_upkeep(&self) {
-        self.recorder.handle().run_upkeep();
+        self.recorder().handle().run_upkeep();
     }
 
     pub(super) fn render(&self) -> String {
-        self.recorder.handle().render()
+        self.recorder().handle().render()
     }
 }
 
@@ -125,6 +167,8 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
             to.counter("quarterdeck_tool_refusals_total", "Calls that a gate has refused.", &labels, *value);
         }
     }
+    counts.models.export(to);
+    counts.upstreams.export(to);
     export_versions(counts, to);
     for (mode, open) in [("text", counts.text), ("voice", counts.voice)] {
         let help = "Sessions that have not ended.";
@@ -152,6 +196,13 @@ fn export_versions(counts: &Counts, to: &Exporter) {
             let help = "Steps of confirmations, by version of the registry.";
             let labels = [version[0], ("step", step)];
             to.counter("quarterdeck_version_confirmations_total", help, &labels, value);
+        }
+        for (rating, value) in counters.feedback {
+            let help =
+                "Ratings of answers that stand, of those given since the start, by version of the registry.";
+            let labels = [version[0], ("rating", rating)];
+            // A rating that is changed or taken back goes down.
+            to.gauge("quarterdeck_version_feedback", help, &labels, value as f64);
         }
     }
 }

@@ -142,7 +142,11 @@ fn metrics_are_written_as_json() {
               }
             }
           },
+          "models": {},
           "versions": {},
+          "mcp": {
+            "requests": {}
+          },
           "sessions": {
             "active": 1,
             "text": 1,

@@ -29,6 +29,7 @@ struct VersionCounts {
     errors: u64,
     refused: u64,
     confirmations: BTreeMap<&'static str, u64>,
+    feedback: BTreeMap<&'static str, u64>,
     response_tokens: u64,
     size: SampleWindow,
     duration_ms: SampleWindow,
@@ -50,6 +51,8 @@ pub struct VersionCounters {
     pub refused: u64,
     /// Requests for approval, and what came of them: `requested`, `approved`, `denied`, `expired`, `used`, `invalid`.
     pub confirmations: BTreeMap<&'static str, u64>,
+    /// Ratings of answers that stand: `up` and `down`.
+    pub feedback: BTreeMap<&'static str, u64>,
     pub average: f64,
     pub p50: f64,
     pub p95: f64,
@@ -103,6 +106,7 @@ impl VersionCounts {
             errors: self.errors,
             refused: self.refused,
             confirmations: self.confirmations.clone(),
+            feedback: self.feedback.clone(),
             average: ms(duration.average),
             p50: ms(duration.p50),
             p95: ms(duration.p95),
@@ -136,6 +140,26 @@ impl Metrics {
 
     pub(crate) fn record_version_confirmation(&self, version: &str, step: &'static str) {
         self.lock().versions.count(version, |counts| *counts.confirmations.entry(step).or_default() += 1);
+    }
+
+    /// Counts a rating that was given, changed or taken back. One from before the start was not counted here.
+    pub(crate) fn record_version_feedback(
+        &self,
+        version: &str,
+        previous: Option<&'static str>,
+        rating: Option<&'static str>,
+    ) {
+        if previous == rating {
+            return;
+        }
+        self.lock().versions.count(version, |counts| {
+            if let Some(counted) = previous.and_then(|previous| counts.feedback.get_mut(previous)) {
+                *counted = counted.saturating_sub(1);
+            }
+            if let Some(rating) = rating {
+                *counts.feedback.entry(rating).or_default() += 1;
+            }
+        });
     }
 
     /// What the sessions of each version have come to, by the versions' labels.
@@ -174,6 +198,22 @@ mod tests {
         let text = metrics.prometheus();
         assert!(text.contains("quarterdeck_version_calls_total{version=\"1.0.a\"} 4"), "{text}");
         assert!(text.contains("quarterdeck_version_errors_total{version=\"1.0.b\"} 1"), "{text}");
+    }
+
+    #[test]
+    fn a_rating_counts_once_however_often_it_is_changed() {
+        let metrics = Metrics::default();
+        metrics.record_version_feedback("1.0.a", None, Some("up"));
+        metrics.record_version_feedback("1.0.a", Some("up"), Some("up"));
+        metrics.record_version_feedback("1.0.a", Some("up"), Some("down"));
+        metrics.record_version_feedback("1.0.a", None, Some("down"));
+        metrics.record_version_feedback("1.0.a", Some("down"), None);
+        metrics.record_version_feedback("1.0.b", Some("up"), None);
+        let versions = metrics.versions();
+        assert_eq!(versions["1.0.a"].feedback, BTreeMap::from([("down", 1), ("up", 0)]));
+        assert!(versions["1.0.b"].feedback.is_empty());
+        let text = metrics.prometheus();
+        assert!(text.contains("quarterdeck_version_feedback{version=\"1.0.a\",rating=\"down\"} 1"), "{text}");
     }
 
     #[test]

@@ -9,10 +9,10 @@ use super::precheck::{check_beforehand, view};
 use crate::call::Call;
 use crate::envelope::{refusal_error, replayed, unknown_tool};
 use crate::gates::{
-    CheckedArguments, Facts, RecordedAnswer, Redelivery, Subject, Verdict, judge, reads_foreign_text,
-    uses_budget,
+    CheckedArguments, Facts, RecordedAnswer, Redelivery, Subject, Verdict, judge, uses_budget,
 };
 use crate::ledger::KnownCall;
+use crate::registry::LoadedTool;
 use crate::session::{AnswerSource, PendingAnswer, SessionCore, SessionData};
 
 /// What the gates have decided about a call.
@@ -50,7 +50,7 @@ pub(super) fn admit(
     // Calls after it in the same message count as having read what it brings, in whatever order they end. What the user
     // must approve first brings nothing until then.
     let brings_an_answer = matches!(verdict, Verdict::Allow(_) | Verdict::Replay(_));
-    if brings_an_answer && tool.is_some_and(|tool| reads_foreign_text(tool.metadata())) {
+    if brings_an_answer && tool.is_some_and(LoadedTool::reads_foreign_text) {
         data.ledger.turn().has_read_foreign_text = true;
     }
     count(data, &call, tool.map(|tool| tool.metadata().category), &facts);
@@ -107,11 +107,11 @@ fn gather_facts(core: &SessionCore, data: &mut SessionData, call: &ToolCall) -> 
         retrieval: turn.retrieval,
         budgets: *core.shared.policy.budgets(core.mode),
         client,
-        present: core.shared.present.clone(),
+        present: core.shared.site.present.clone(),
         is_nested: !call.ancestors.is_empty(),
         has_read_foreign_text: turn.has_read_foreign_text,
         user_words: turn.user_words.clone(),
-        topics: core.shared.topics.clone(),
+        topics: core.shared.site.topics.clone(),
     }
 }
 

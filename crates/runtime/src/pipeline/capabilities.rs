@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, CapabilityClient, CapabilityError, CapabilityErrorCode, CapabilityRequest,
-    CapabilityScope,
+    CapabilityScope, Context,
 };
 use quarterdeck_contracts::{
     Capability, Overlay, PROTOCOL_MESSAGE_TYPES, StoreError, Table, ToolResponse, message_type,
@@ -116,6 +116,7 @@ impl CallContext {
             message: message.as_str().unwrap_or_default().to_owned(),
             session_id: self.core.id.to_string(),
             at_ms: now_ms,
+            address: self.core.lock().connection.address.clone(),
         };
         let block = block(&self.store_overlay(), new).await.map_err(failed)?;
         let mut pending = self.lock();
@@ -242,7 +243,7 @@ impl CapabilityScope for CallContext {
     }
 
     fn mark_outside_effect(&self) {
-        self.lock().reached_outside = true;
+        Context::mark_outside_effect(self);
     }
 }
 

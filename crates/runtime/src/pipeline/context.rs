@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Instant, SystemTime};
 
 use quarterdeck_contracts::handler::{
-    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, LogLevel,
+    BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, HandlerFault, LogLevel,
 };
 use quarterdeck_contracts::{Commit, Overlay};
 use serde_json::{Value, json};
@@ -159,12 +159,20 @@ impl Context for CallContext {
         &self.facts
     }
 
+    fn mark_outside_effect(&self) {
+        self.lock().reached_outside = true;
+    }
+
+    fn has_outside_effect(&self) -> bool {
+        self.lock().reached_outside
+    }
+
     fn now(&self) -> SystemTime {
         self.core.now()
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        if let Some(log_sink) = &self.core.shared.log_sink {
+        if let Some(log_sink) = &self.core.shared.site.log_sink {
             log_sink(&format!("{}: {text}", format!("{level:?}").to_lowercase()));
         }
         let (session, turn) = (&*self.core.id, self.facts.session.turn);
@@ -177,11 +185,19 @@ impl Context for CallContext {
         }
     }
 
+    fn report_fault(&self, fault: HandlerFault) {
+        let (session, turn) = (&*self.core.id, self.facts.session.turn);
+        let (call, tool) = (&*self.facts.call_id, &**self.tool());
+        let hint = fault.hint.as_deref();
+        tracing::debug!(session, turn, call, tool, fault = %fault, hint, "handler fault");
+        self.core.set_fault(fault);
+    }
+
     fn audit(&self, event: &str, data: Value) {
         if !self.count_entry() {
             return;
         }
-        if let Some(log_sink) = &self.core.shared.log_sink {
+        if let Some(log_sink) = &self.core.shared.site.log_sink {
             log_sink(&format!("audit {event}: {data}"));
         }
         let mut fields = self.core.session_fields();
@@ -197,11 +213,14 @@ impl Context for CallContext {
         if !self.count_entry() {
             return;
         }
-        if let Some(log_sink) = &self.core.shared.log_sink {
+        if let Some(log_sink) = &self.core.shared.site.log_sink {
             log_sink(&format!("progress: {text}"));
         }
         let text = shortened(text);
-        self.task.iter().for_each(|task| task.set_progress(&text));
+        if let Some(task) = &self.task {
+            task.set_progress(&text);
+            self.core.share_progress(task);
+        }
         self.show(ClientEvent::Progress { call_id: self.facts.call_id.clone(), text });
     }
 
@@ -214,10 +233,13 @@ impl Context for CallContext {
             }
             return false;
         }
-        if let Some(log_sink) = &self.core.shared.log_sink {
+        if let Some(log_sink) = &self.core.shared.site.log_sink {
             log_sink(&format!("partial: {chunk}"));
         }
-        self.task.iter().for_each(|task| task.set_partial(&chunk));
+        if let Some(task) = &self.task {
+            task.set_partial(&chunk);
+            self.core.share_progress(task);
+        }
         let response = Arc::new(self.core.snapshot.succeed(self.tool(), chunk, self.core.now()));
         self.show(ClientEvent::Partial { call_id: self.facts.call_id.clone(), response });
         true

@@ -60,6 +60,7 @@ pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutc
     };
     call.audit(core, Some(entry), &response, how);
     core.audit_transitions(transitions);
+    core.release_if_wanted();
 }
 
 fn count_result(

@@ -202,6 +202,7 @@ async fn finish(
         transitions
     };
     core.shared.tasks.remove(task);
+    core.shared.announce_task_end(task);
     if is_executed {
         measure_task(core, &call.entry, &response, elapsed);
     }
@@ -217,5 +218,6 @@ async fn finish(
         }),
     );
     core.audit_transitions(transitions);
+    core.release_if_wanted();
     core.prune_tasks(task).await;
 }

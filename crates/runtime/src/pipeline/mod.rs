@@ -27,6 +27,7 @@ mod partial_results;
 mod precheck;
 mod precheck_handler;
 mod record;
+mod recorded;
 mod reserve;
 mod task_rows;
 

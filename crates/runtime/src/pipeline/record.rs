@@ -1,12 +1,17 @@
 //! What a write or a task came to and its effects, in one commit.
 
+use std::sync::atomic::Ordering;
+
 use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, Table, ToolResponse};
 use serde_json::{Value, json};
 
 use super::call::{CallOutcome, ToolCall};
 use super::context::Effects;
+use super::recorded::recorded_answer;
 use super::task_rows::ended_commit;
+use crate::cluster_events::topic;
 use crate::envelope::{outcome_unknown, refusal_error};
+use crate::ownership::is_lease_conflict;
 use crate::session::{CallRow, ClientEvent, SessionCore};
 
 /// What came of recording a call.
@@ -43,18 +48,46 @@ async fn record_write(
     response: ToolResponse,
     effects: Effects,
 ) -> Recorded {
-    let is_contained = effects.is_contained;
+    let (is_contained, has_rows) = (effects.is_contained, !effects.commit.is_empty());
     match commit_write(core, call, &response, effects).await {
         Ok(block_message) => Recorded::Final(CallOutcome::executed(response, block_message)),
+        // The session is lost, and with it the right to run again. Rows that the handler wanted written are not.
+        Err(error) if is_lease_conflict(&error) && has_rows && is_contained => {
+            Recorded::Final(CallOutcome::not_executed(core, call, core.not_started(error)))
+        }
+        Err(error) if is_lease_conflict(&error) && !has_rows => {
+            Recorded::Final(record_late(core, call, response).await)
+        }
         Err(CommitError::Conflict { .. }) if is_contained => Recorded::Outdated,
         Err(error) => {
             tracing::error!(
                 session = %core.id, call = %call.entry.call_id, error = %error, "write could not be recorded"
             );
+            if matches!(error, CommitError::Unknown(_)) {
+                call.entry.mark_in_doubt();
+            }
             let error = outcome_unknown(&call.entry.tool);
             Recorded::Final(CallOutcome::not_executed(core, call, error))
         }
     }
+}
+
+/// Records what a write has done outside after its session was lost: the truth is worth having for the node that has it
+/// now. The mark of its start must still be there as it was made, and nothing else is written.
+async fn record_late(core: &SessionCore, call: &ToolCall, response: ToolResponse) -> CallOutcome {
+    let key = core.call_key(call.entry.key());
+    let row = json!(CallRow::done(&call.entry, &response, core.now_ms()));
+    let started = call.entry.started_version.load(Ordering::Relaxed);
+    let commit = Commit::default().check(Table::Calls, key.clone(), Some(started));
+    let commit = commit.put_until(Table::Calls, key, row, core.keep_until());
+    let may_record = started > 0 && call.task.is_none() && is_final(&response);
+    if may_record && core.commit_unfenced(commit).await.is_ok() {
+        return CallOutcome::executed(response, None);
+    }
+    tracing::error!(
+        session = %core.id, call = %call.entry.call_id, "write of a lost session could not be recorded"
+    );
+    CallOutcome::not_executed(core, call, outcome_unknown(&call.entry.tool))
 }
 
 /// Commits the answer, together with the effects unless it is a failure. Messages go out afterwards. Returns the
@@ -82,10 +115,18 @@ async fn commit_write(
     if response.is_ok() {
         commit = commit.and(with_expiry(core, effects.commit));
     }
-    core.commit(commit).await?;
+    match core.commit(commit).await {
+        // A call that runs has no answer on record before.
+        Err(CommitError::Unknown(_))
+            if task.is_none() && recorded_answer(core, &call.entry).await.is_some() => {}
+        committed => drop(committed?),
+    }
     task.iter().for_each(|task| task.mark_end_stored());
     if response.is_ok() {
         send_messages(core, effects.messages);
+        if effects.block_message.is_some() {
+            core.shared.announce(topic::BLOCK, &*core.client);
+        }
     }
     Ok(effects.block_message.filter(|_| response.is_ok()))
 }

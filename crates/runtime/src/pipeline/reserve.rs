@@ -1,18 +1,19 @@
 //! The one atomic step before a handler may run.
 
-use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, ToolError, ToolResponse};
+use std::sync::atomic::Ordering;
+
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, RateLimit, Table, ToolError, ToolResponse};
 use serde_json::json;
 
 use super::call::{Approval, ToolCall};
 use super::detached::prepare;
+use super::recorded::recorded_answer;
 use super::task_rows::started_commit;
 use crate::envelope::{confirmation_invalid, outcome_unknown, refusal_error};
 use crate::ledger::Entry;
-use crate::rate_limit::{self, Slot};
+use crate::ownership::is_lease_conflict;
+use crate::rate_limit;
 use crate::session::{CallRow, SessionCore};
-
-/// How often a reservation is tried that other calls were quicker with.
-const MAX_ATTEMPTS: usize = 64;
 
 /// Whether a call may run now.
 pub(crate) enum Reservation {
@@ -40,49 +41,63 @@ pub(crate) async fn reserve(core: &SessionCore, call: &mut ToolCall) -> Reservat
 
 async fn reserve_in_store(core: &SessionCore, call: &mut ToolCall) -> Reservation {
     let refused = |error| Reservation::Refused(Box::new(error));
-    for _ in 0..MAX_ATTEMPTS {
-        let commit = match reservations(core, call).await {
-            Ok(Ok(commit)) => commit,
-            Ok(Err(refusal)) => {
-                call.trace.refused_by_store("availability", json!(refusal.kind));
-                return Reservation::Refused(refusal);
-            }
-            Err(error) => return refused(core.store_failed(&error)),
-        };
-        match core.commit(mark_started(core, call, commit)).await {
-            Ok(()) => return Reservation::Granted,
-            Err(CommitError::Conflict { table: Table::Rates, .. }) => {}
-            Err(CommitError::Conflict { table: Table::Confirmations, .. }) => {
-                return refused(confirmation_invalid());
-            }
-            Err(CommitError::Conflict { .. }) => return find_recorded(core, &call.entry).await,
-            Err(CommitError::Store(error)) => return refused(core.store_failed(&error)),
+    let marked = match core.commit_start(mark_started(core, call, reservations(core, call))).await {
+        Err(CommitError::Unknown(reason)) => {
+            renew_mark(core, call).await.unwrap_or(Err(CommitError::Unknown(reason)))
+        }
+        known => known,
+    };
+    match marked {
+        Ok(version) => {
+            call.entry.started_version.store(version, Ordering::Relaxed);
+            Reservation::Granted
+        }
+        Err(CommitError::Exhausted { retry_after_ms, .. }) => {
+            let refusal = no_slot(&call.entry, call.rate_limit.as_ref(), retry_after_ms);
+            call.trace.refused_by_store("availability", json!(refusal.kind));
+            refused(refusal)
+        }
+        // Another node has the session: it was not started, whatever that node knows of it.
+        Err(error) if is_lease_conflict(&error) => refused(core.not_started(error)),
+        Err(CommitError::Conflict { table: Table::Confirmations, .. }) => refused(confirmation_invalid()),
+        Err(CommitError::Conflict { .. }) => find_recorded(core, &call.entry).await,
+        // Whatever became of the marks, the handler has not run.
+        Err(error @ (CommitError::Unknown(_) | CommitError::Store(_))) => {
+            refused(core.store_failed(&error.into_store_error()))
         }
     }
-    let busy = refusal_error(ErrorType::RateLimit, "Too many calls want the same slot.".into());
-    refused(ToolError { retry_after_ms: Some(100), ..busy.retryable() })
 }
 
-/// The commit that takes the slot and redeems the confirmation, or why there is no slot.
-async fn reservations(
-    core: &SessionCore,
-    call: &ToolCall,
-) -> Result<Result<Commit, Box<ToolError>>, StoreError> {
+/// Finds out whether the marks were stored, by making the one of the start again. Only a session that still has its lease
+/// can, and then no other process has made it. Nothing where it is not there, or is not known.
+async fn renew_mark(core: &SessionCore, call: &ToolCall) -> Option<Result<u64, CommitError>> {
+    if !call.entry.writes || call.task.is_some() {
+        return None;
+    }
+    let key = core.call_key(call.entry.key());
+    let stored = core.shared.store.get(Table::Calls, &key).await.ok()??;
+    let row = serde_json::from_value::<CallRow>(stored.value.clone()).ok()?;
+    let commit = Commit::default().check(Table::Calls, key.clone(), Some(stored.version));
+    let commit = commit.put_until(Table::Calls, key, stored.value, core.keep_until());
+    if row.envelope.is_none() { Some(core.commit_start(commit).await) } else { None }
+}
+
+/// The commit that takes the slot and redeems the confirmation.
+fn reservations(core: &SessionCore, call: &ToolCall) -> Commit {
     let commit = match &call.approval {
         Approval::Granted(redemption) => redemption.clone(),
         Approval::NotNeeded | Approval::Pending { .. } => Commit::default(),
     };
-    let Some(limit) = &call.rate_limit else { return Ok(Ok(commit)) };
-    let key = rate_limit::key(&call.entry.tool, limit, &core.client, &core.id);
-    match rate_limit::find_slot(&*core.shared.store, &key, limit, core.now_ms()).await? {
-        Slot::Available(slot) => Ok(Ok(commit.and(slot))),
-        Slot::Taken { retry_after_ms } => {
-            let seconds = limit.window_ms.div_ceil(1_000);
-            let message = format!("{} may run {} times in {seconds} seconds.", call.entry.tool, limit.calls);
-            let error = refusal_error(ErrorType::RateLimit, message).retryable();
-            Ok(Err(Box::new(ToolError { retry_after_ms: Some(retry_after_ms), ..error })))
-        }
-    }
+    let Some(limit) = &call.rate_limit else { return commit };
+    commit.take(rate_limit::take(&call.entry.tool, limit, &core.client, &core.id, core.now_ms()))
+}
+
+fn no_slot(entry: &Entry, limit: Option<&RateLimit>, retry_after_ms: u64) -> ToolError {
+    let (calls, window_ms) = limit.map_or((0, 0), |limit| (limit.calls, limit.window_ms));
+    let seconds = window_ms.div_ceil(1_000);
+    let message = format!("{} may run {calls} times in {seconds} seconds.", entry.tool);
+    let error = refusal_error(ErrorType::RateLimit, message).retryable();
+    ToolError { retry_after_ms: Some(retry_after_ms), ..error }
 }
 
 fn mark_started(core: &SessionCore, call: &ToolCall, mut commit: Commit) -> Commit {
@@ -102,13 +117,7 @@ fn mark_started(core: &SessionCore, call: &ToolCall, mut commit: Commit) -> Comm
 
 /// What the store knows of a write that was started before.
 pub(crate) async fn find_recorded(core: &SessionCore, entry: &Entry) -> Reservation {
-    let row = core.shared.store.get(Table::Calls, &core.call_key(entry.key())).await;
-    let envelope = row
-        .ok()
-        .flatten()
-        .and_then(|row| serde_json::from_value::<CallRow>(row.value).ok())
-        .and_then(|row| row.envelope);
-    match envelope {
+    match recorded_answer(core, entry).await {
         Some(envelope) => Reservation::Recorded(Box::new(envelope)),
         None => Reservation::Refused(Box::new(outcome_unknown(&entry.tool))),
     }

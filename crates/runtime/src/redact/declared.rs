@@ -132,7 +132,7 @@ fn declares(schema: &Value, value: &Value) -> bool {
     }
 }
 
-fn names_in<'a>(schema: &'a Value, names: &mut BTreeSet<&'a str>, depth: usize) {
+pub(super) fn names_in<'a>(schema: &'a Value, names: &mut BTreeSet<&'a str>, depth: usize) {
     if depth >= MAX_DEPTH {
         return;
     }

@@ -71,6 +71,10 @@ impl Bundle {
         serde_json::to_string(&json).expect("an artifact is JSON")
     }
 
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
+
     /// The artifact's content hash, which covers its handlers too.
     pub fn digest(&self) -> &str {
         &self.artifact.content_hash

@@ -25,6 +25,10 @@ pub enum BundleError {
     Read { path: String, source: io::Error },
     #[error("{path} is damaged: {source}; remove it and activate the version again with `--artifact FILE`")]
     Damaged { path: String, source: LoadError },
+    #[error(
+        "the version {digest} in the store is damaged: {reason}; activate it again with `--artifact FILE`"
+    )]
+    DamagedInStore { digest: String, reason: String },
     #[error("{path} holds another version than its name says; remove it and activate the version again")]
     OtherDigest { path: String },
 }
@@ -33,6 +37,10 @@ impl BundleFolder {
     /// The folder need not exist yet. At most `max_stored` bundles are kept, in addition to those in use.
     pub fn new(folder: PathBuf, max_stored: usize) -> Self {
         Self { folder, max_stored }
+    }
+
+    pub(crate) fn max_stored(&self) -> usize {
+        self.max_stored
     }
 
     /// Stores a bundle, whole or not at all, for the owner alone.

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::{Either, select};
 use quarterdeck_contracts::handler::{
-    CallFacts, CancelReason, CancellationToken, Context, Limits, PrecheckAnswer, SessionFacts,
+    CallFacts, CancelReason, CancellationToken, CapabilityErrorCode, Context, HandlerFault, Limits,
+    PrecheckAnswer, SessionFacts,
 };
-use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, ToolError, ToolResponse};
+use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, SideEffects, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::envelope::{
-    ContractCheck, check_blocking, check_contract, host_failure, internal_fault, invalid_arguments, meta,
-    unknown_tool,
+    ContractCheck, check_blocking, check_contract, failed_midway, host_failure, internal_fault,
+    invalid_arguments, meta, unknown_tool,
 };
 use crate::guarded_context::GuardedContext;
 use crate::redact::Secrets;
@@ -119,17 +121,18 @@ impl LoadedTool {
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         let (of_call, signal) = (context.signal(), CancellationToken::default());
         let context = GuardedContext::around(context, facts, secrets.clone(), signal.clone());
-        let running = self.handler.run(args, context, limits);
+        let running = self.handler.run(args, context.clone(), limits);
         match run_with_signal(running, &of_call, &signal, limits.timeout).await {
             Ok(answer) => match check_contract(&answer, self.returns.as_ref()) {
-                ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of),
+                ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of, &*context),
                 ContractCheck::Slow(returns) => {
                     // On the heap, so that the usual call does not carry the room for it.
                     let (answer, fault) = Box::pin(check_blocking(answer, returns)).await;
-                    self.checked(answer, fault, &secrets, &of)
+                    self.checked(answer, fault, &secrets, &of, &*context)
                 }
             },
             Err(error) => {
+                error.to_fault().into_iter().for_each(|fault| context.report_fault(fault));
                 let error_text = secrets.hide(&error.to_string());
                 let (session, turn, call) = of.fields();
                 let tool = metadata.tool_id.as_str();
@@ -175,8 +178,10 @@ impl LoadedTool {
         fault: Option<String>,
         secrets: &Secrets,
         of: &OfCall,
+        context: &dyn Context,
     ) -> HandlerAnswer {
         if let Some(fault) = fault {
+            context.report_fault(contract_fault(&fault));
             let fault = secrets.hide(&fault);
             let (session, turn, call) = of.fields();
             let tool = self.metadata().tool_id.as_str();
@@ -184,12 +189,31 @@ impl LoadedTool {
             return HandlerAnswer::failure(internal_fault(self.metadata()));
         }
         if let Outcome::Failure(error) = &mut answer.outcome {
+            let writes = self.metadata().side_effects == SideEffects::Writes;
+            if writes && is_uncaught(error) && context.has_outside_effect() {
+                // Something was sent before it, and the handler has not said what that came to: run again, it may be done twice.
+                *error = failed_midway(self.metadata().tool_id.as_str(), &error.message);
+            }
             // A handler that says nothing about side effects has none, as far as it knows.
             error.partial_side_effects.get_or_insert(false);
             secrets.hide_in_error(error);
         }
         answer
     }
+}
+
+/// Whether an error is a capability's that the handler has not caught, and that leaves open what was done.
+fn is_uncaught(error: &ToolError) -> bool {
+    let code = error.details.as_ref().and_then(|details| details.get("code"));
+    let code = code.and_then(|code| CapabilityErrorCode::deserialize(code).ok());
+    error.retryable && error.partial_side_effects.is_none() && code.is_some()
+}
+
+/// An answer of the right form with the wrong content.
+fn contract_fault(fault: &str) -> HandlerFault {
+    let hint = "return the `data` that `returns` in schema.json describes, or change `returns`";
+    let reported = HandlerFault::new(fault);
+    if fault.contains("`returns`") { reported.with_hint(hint) } else { reported }
 }
 
 /// How long before its hard stop a handler is told of its deadline, at the most: time for an answer, not for more work.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-use quarterdeck_contracts::handler::{HandlerFiles, HandlerToLoad, HostError};
+use quarterdeck_contracts::handler::{HandlerFault, HandlerFiles, HandlerToLoad, HostError};
 use quarterdeck_contracts::{
     ARTIFACT_FORMAT_VERSION, Artifact, CompiledTool, HandlerKind, artifact_hash, parse_json, sha256,
     tool_hash,
@@ -71,6 +71,37 @@ pub enum LoadProblem {
     Handler { tool: String, source: HostError },
 }
 
+impl LoadProblem {
+    /// Whether a handler cannot run here, in an artifact that is otherwise sound.
+    fn is_of_handler(&self) -> bool {
+        matches!(self, Self::NoHost { .. } | Self::Handler { .. })
+    }
+
+    /// The tool that it is about, if it is about one that was left out.
+    pub fn left_out_tool(&self) -> Option<&str> {
+        match self {
+            Self::NoHost { tool, .. } | Self::Handler { tool, .. } => Some(tool),
+            _ => None,
+        }
+    }
+
+    /// What is wrong, where the tool is named beside it.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Handler { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What the handler threw, for its author.
+    pub fn fault(&self) -> Option<&HandlerFault> {
+        match self {
+            Self::Handler { source: HostError::FailedToLoad(fault), .. } => Some(fault),
+            _ => None,
+        }
+    }
+}
+
 /// Where the bytes of handlers are.
 pub(super) enum HandlerSource<'a> {
     Folder(&'a Path),
@@ -79,7 +110,7 @@ pub(super) enum HandlerSource<'a> {
 
 pub(super) fn from_file(path: &Path, tools: &Path, hosts: &Hosts) -> Result<Snapshot, LoadError> {
     let artifact = read_artifact(path).map_err(LoadError::one)?;
-    from_artifact(artifact, &HandlerSource::Folder(tools), hosts)
+    from_artifact(artifact, &HandlerSource::Folder(tools), hosts, OnUnloadable::LeaveOut)
 }
 
 pub(super) fn read_artifact(path: &Path) -> Result<Artifact, LoadProblem> {
@@ -116,19 +147,38 @@ pub(super) fn check_tool(tool: &CompiledTool, problems: &mut Vec<LoadProblem>) {
     }
 }
 
+/// What becomes of a sound artifact when a handler of it cannot run here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnUnloadable {
+    /// An operator who activates an artifact means all of it.
+    Refuse,
+    /// The tool is left out, so that one handler does not take the others down with it.
+    LeaveOut,
+}
+
 pub(super) fn from_artifact(
     artifact: Artifact,
     source: &HandlerSource<'_>,
     hosts: &Hosts,
+    on_unloadable: OnUnloadable,
 ) -> Result<Snapshot, LoadError> {
     let mut problems = Vec::new();
     check_artifact(&artifact, &mut problems);
-    let mut loaded = Vec::new();
+    let (mut loaded, mut left_out) = (Vec::new(), Vec::new());
     for tool in artifact.tools {
         match load_tool(tool, source, hosts) {
             Ok(tool) => loaded.push(tool),
-            Err(found) => problems.extend(found),
+            Err(found) => {
+                let (of_handlers, others): (Vec<_>, Vec<_>) =
+                    found.into_iter().partition(LoadProblem::is_of_handler);
+                left_out.extend(of_handlers);
+                problems.extend(others);
+            }
         }
+    }
+    // A registry without a tool is of no use, and what is wrong is best said at the start.
+    if on_unloadable == OnUnloadable::Refuse || loaded.is_empty() || !problems.is_empty() {
+        problems.append(&mut left_out);
     }
     if !problems.is_empty() {
         return Err(LoadError { problems });
@@ -138,7 +188,7 @@ pub(super) fn from_artifact(
         content_hash: artifact.content_hash,
         commit: artifact.git_commit,
     };
-    Ok(Snapshot::new(header, loaded, hosts.clone()))
+    Ok(Snapshot::new(header, loaded, hosts.clone()).without(left_out))
 }
 
 fn load_tool(

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quarterdeck_contracts::handler::{HandlerHost, HostHealth, HostObserver};
-use quarterdeck_contracts::{Artifact, HandlerKind};
+use quarterdeck_contracts::{Artifact, HandlerKind, UpstreamMonitor, UpstreamView};
+use tokio::sync::watch;
 
 pub use bundle::{Bundle, MAX_BUNDLE_BYTES};
 pub use bundle_folder::{BundleError, BundleFolder};
@@ -30,7 +31,7 @@ pub use versions::{Pin, VersionError, VersionState, VersionView};
 
 pub(crate) use bundle_folder::is_digest;
 
-use load::HandlerSource;
+use load::{HandlerSource, OnUnloadable};
 pub(crate) use versions::Versions;
 
 /// The hosts that run handlers, by their kind.
@@ -60,7 +61,10 @@ pub struct Registry {
     tools: PathBuf,
     hosts: Hosts,
     is_locked: AtomicBool,
+    is_followed: AtomicBool,
     versions: RwLock<Versions>,
+    /// How often the versions have changed.
+    changes: watch::Sender<u64>,
 }
 
 /// Why a registry was not reloaded. What was loaded before still is.
@@ -73,8 +77,15 @@ pub enum ReloadError {
     Load(#[from] LoadError),
 }
 
+impl UpstreamMonitor for Registry {
+    fn list(&self) -> Vec<UpstreamView> {
+        self.upstreams()
+    }
+}
+
 impl Registry {
-    /// Loads the artifact at `artifact`, whose handlers lie under `tools`. Fails with all problems at once.
+    /// Loads the artifact at `artifact`, whose handlers lie under `tools`. Fails with all problems at once; a tool whose handler
+    /// cannot run here is left out, see [`Snapshot::left_out`].
     pub fn load(artifact: &Path, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
         let snapshot = load::from_file(artifact, tools, &hosts)?;
         Ok(Self::new(artifact, tools, hosts, snapshot))
@@ -82,14 +93,16 @@ impl Registry {
 
     /// Loads an artifact that was just compiled and never written.
     pub fn from_artifact(artifact: Artifact, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
-        let snapshot = load::from_artifact(artifact, &HandlerSource::Folder(tools), &hosts)?;
+        let snapshot =
+            load::from_artifact(artifact, &HandlerSource::Folder(tools), &hosts, OnUnloadable::LeaveOut)?;
         let path = tools.join("tool_registry.json");
         Ok(Self::new(&path, tools, hosts, snapshot))
     }
 
     /// Loads an artifact with the handlers that were read together with it from `tools`.
     pub fn from_bundle(bundle: Bundle, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
-        let snapshot = load::from_artifact(bundle.artifact, &HandlerSource::Files(&bundle.files), &hosts)?;
+        let source = HandlerSource::Files(&bundle.files);
+        let snapshot = load::from_artifact(bundle.artifact, &source, &hosts, OnUnloadable::LeaveOut)?;
         Ok(Self::new(&tools.join("tool_registry.json"), tools, hosts, snapshot))
     }
 
@@ -99,7 +112,9 @@ impl Registry {
             tools: tools.to_owned(),
             hosts,
             is_locked: AtomicBool::new(false),
+            is_followed: AtomicBool::new(false),
             versions: RwLock::new(Versions::new(Arc::new(snapshot))),
+            changes: watch::Sender::new(0),
         }
     }
 
@@ -113,6 +128,17 @@ impl Registry {
         self.is_locked.load(Ordering::Acquire)
     }
 
+    /// Lets text sessions move on to a newer version between two turns, for good. For development: what was just saved is
+    /// in the next answer.
+    pub fn follow(&self) {
+        self.is_followed.store(true, Ordering::Release);
+    }
+
+    /// Whether text sessions move on to a newer version.
+    pub fn is_followed(&self) -> bool {
+        self.is_followed.load(Ordering::Acquire)
+    }
+
     /// Loads the artifact anew. Sessions keep the snapshot they started with; new ones get the new tools.
     pub fn reload(&self) -> Result<Arc<Snapshot>, ReloadError> {
         if self.is_locked() {
@@ -120,7 +146,17 @@ impl Registry {
         }
         let snapshot = Arc::new(load::from_file(&self.artifact, &self.tools, &self.hosts)?);
         self.write().replace_base(snapshot.clone());
+        self.announce();
         Ok(snapshot)
+    }
+
+    /// Says that there may be other tools. Whether a client gets others is for [`Registry::choose`] to say.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn announce(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
     }
 
     /// Sets the observer of handlers that are taken out of service.
@@ -140,6 +176,14 @@ impl Registry {
             health.quarantines.extend(of_host.quarantines);
         }
         health
+    }
+
+    /// The servers elsewhere of all hosts, by name.
+    pub fn upstreams(&self) -> Vec<UpstreamView> {
+        let monitors = self.hosts.all().filter_map(|host| host.upstreams());
+        let mut servers: Vec<_> = monitors.flat_map(UpstreamMonitor::list).collect();
+        servers.sort_by(|one, other| one.name.cmp(&other.name));
+        servers
     }
 
     /// Puts the handler of a tool back into service. False if it was not out of service.
@@ -183,12 +227,15 @@ impl Registry {
 
     /// Prepares an artifact for these hosts, without loading it beside the others yet. It may take a while.
     pub(crate) fn prepare(&self, bundle: Bundle) -> Result<Snapshot, LoadError> {
-        load::from_artifact(bundle.artifact, &HandlerSource::Files(&bundle.files), &self.hosts)
+        let source = HandlerSource::Files(&bundle.files);
+        load::from_artifact(bundle.artifact, &source, &self.hosts, OnUnloadable::Refuse)
     }
 
     /// Changes the set of loaded versions. Nothing that waits may happen in `change`.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Versions) -> T) -> T {
-        change(&mut self.write())
+        let changed = change(&mut self.write());
+        self.announce();
+        changed
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Versions> {

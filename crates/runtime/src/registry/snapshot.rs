@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use quarterdeck_contracts::{Category, Mode, Provider};
 use serde_json::Value;
 
-use super::{Hosts, LoadedTool};
+use super::{Hosts, LoadProblem, LoadedTool};
 
 /// The tools of one artifact.
 pub struct Snapshot {
@@ -15,6 +15,7 @@ pub struct Snapshot {
     commit: Option<String>,
     tools: IndexMap<String, LoadedTool>,
     declarations: BTreeMap<(Provider, Mode), Vec<Value>>,
+    left_out: Vec<LoadProblem>,
     /// Kept, because sessions outlive a reload and still need what runs their handlers.
     _hosts: Hosts,
 }
@@ -49,7 +50,17 @@ impl Snapshot {
             }
         }
         let tools = tools.into_iter().map(|tool| (tool.metadata().tool_id.to_string(), tool)).collect();
-        Self { version, content_hash, commit, tools, declarations, _hosts: hosts }
+        Self { version, content_hash, commit, tools, declarations, left_out: Vec::new(), _hosts: hosts }
+    }
+
+    /// Notes the tools of the artifact that cannot run here.
+    pub(super) fn without(self, left_out: Vec<LoadProblem>) -> Self {
+        Self { left_out, ..self }
+    }
+
+    /// Why tools of the artifact are not among these: their handlers cannot run here.
+    pub fn left_out(&self) -> &[LoadProblem] {
+        &self.left_out
     }
 
     /// The readable label: `1.0.3fa9c2e1`.

@@ -105,6 +105,32 @@ impl Versions {
         self.base = digest;
     }
 
+    /// The same, where the one before may still have sessions: it takes no new ones, unless a rule names it.
+    pub(crate) fn succeed_base(&mut self, base: Arc<Snapshot>) {
+        let digest = base.content_hash().to_owned();
+        self.add(base, VersionState::Active);
+        let before = std::mem::replace(&mut self.base, digest);
+        let is_replaced = before != self.base && !self.rollout.names(&before);
+        if let Some(version) = self.get_mut(&before).filter(|_| is_replaced) {
+            version.state = VersionState::Retiring;
+        }
+    }
+
+    /// Drops the oldest retiring versions beyond a number of loaded ones; their digests. Sessions in memory keep theirs.
+    pub(crate) fn drop_excess(&mut self, max_loaded: usize) -> Vec<String> {
+        let mut excess = self.loaded.len().saturating_sub(max_loaded);
+        let mut dropped = Vec::new();
+        self.loaded.retain(|version| {
+            let is_dropped = excess > 0 && version.state == VersionState::Retiring;
+            if is_dropped {
+                excess -= 1;
+                dropped.push(version.snapshot.content_hash().to_owned());
+            }
+            !is_dropped
+        });
+        dropped
+    }
+
     /// What a new session gets that no rule is about.
     pub(crate) fn rest(&self) -> &Arc<Snapshot> {
         let named = self.rollout.rest.as_deref().and_then(|digest| self.open(digest));

@@ -61,6 +61,23 @@ impl Connection {
         }
     }
 
+    /// Waits until there is an event. `false` once another connection has taken over.
+    pub async fn event_ready(&self) -> bool {
+        loop {
+            let queued = self.core.event_queued.notified();
+            {
+                let data = self.core.lock();
+                if data.connection.current != Some(self.number) {
+                    return false;
+                }
+                if !data.events.is_empty() {
+                    return true;
+                }
+            }
+            queued.await;
+        }
+    }
+
     /// The next event, if there is one.
     pub fn try_next_event(&self) -> Option<ClientEvent> {
         let mut data = self.core.lock();
@@ -93,6 +110,12 @@ impl Drop for Connection {
 }
 
 impl SessionCore {
+    /// Ends the present connection: its client finds the session elsewhere.
+    pub(crate) fn drop_connection(&self, data: &mut SessionData) {
+        data.connection.current = None;
+        self.event_queued.notify_waiters();
+    }
+
     /// Queues an event. When the queue is full, the oldest event goes that nothing depends on.
     pub(crate) fn push_event(&self, data: &mut SessionData, event: ClientEvent) {
         data.events.retain(|queued| !queued.is_replaced_by(&event));

@@ -63,6 +63,8 @@ pub(crate) struct ConnectionState {
     /// How many there have been.
     pub(crate) opened: u64,
     pub(crate) confirmation_mode: ConfirmationMode,
+    /// Where the client was last heard from, if a block must hold for it there.
+    pub(crate) address: Option<String>,
 }
 
 /// The ids that calls get which have none of their provider's.
@@ -75,6 +77,8 @@ pub(crate) struct CallIds {
 
 /// A request for confirmation that the user has not answered.
 pub(crate) struct PendingConfirmation {
+    /// The call that asked first, which is the one that will run.
+    pub(crate) call_id: Arc<str>,
     pub(crate) content: Arc<str>,
     /// The call that waits for it. Without one, the outcome goes into a note.
     pub(crate) suspended: Option<Arc<Entry>>,
@@ -146,7 +150,7 @@ impl SessionData {
             client,
             ledger,
             controller: StateController::new(row.state.clone()),
-            connection: ConnectionState { current: None, opened: 0, confirmation_mode },
+            connection: ConnectionState { current: None, opened: 0, confirmation_mode, address: None },
             events: VecDeque::new(),
             undelivered: Vec::new(),
             confirmations: Vec::new(),

@@ -13,6 +13,9 @@ impl Session {
     /// Ends the session. What has begun to write finishes; nothing else does. Ending it again changes nothing.
     pub async fn end(&self, end: PendingEnd) {
         let core = &self.core;
+        if core.is_lost() {
+            return;
+        }
         let (transition, commit) = {
             let mut data = core.lock();
             for entry in &data.unfinished {
@@ -36,7 +39,7 @@ impl Session {
         }
         core.audit_session("session_end", json!({ "reason": end.reason }));
         core.close();
-        core.shared.forget(&core.id);
+        core.shared.forget(core);
         // Its version may be dropped now.
         let commit = commit.delete(Table::Versions, holder_key(core.snapshot.content_hash(), &core.id));
         if let Err(error) = core.commit(commit).await {
@@ -51,7 +54,7 @@ impl Drop for SessionCore {
         if !*self.is_registered.get_mut() {
             return;
         }
-        self.save_now();
+        self.leave_to_store();
         self.sum_up_turn(&mut self.lock());
         if self.lock().controller.state().is_active {
             self.close();

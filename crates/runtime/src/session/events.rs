@@ -34,6 +34,10 @@ pub enum ClientEvent {
         answer: Answer,
     },
     End(PendingEnd),
+    /// The client was blocked elsewhere: the present turn is over. The conversation goes on after the block.
+    Blocked {
+        message: Arc<str>,
+    },
 }
 
 /// Why an answer comes as an event.

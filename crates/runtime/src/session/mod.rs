@@ -19,9 +19,10 @@ mod undelivered;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use quarterdeck_contracts::{Commit, CommitError, ErrorType, Mode, StoreError, ToolError, ToolResponse};
+use quarterdeck_contracts::handler::HandlerFault;
+use quarterdeck_contracts::{ErrorType, Mode, Namespaces, StoreError, ToolError, ToolResponse};
 use tokio::sync::Notify;
 
 pub use answer::{Answer, DeliveryReceipt, Reply};
@@ -35,15 +36,14 @@ pub(crate) use audit::AuditRecord;
 pub(crate) use data::{PendingConfirmation, SessionData, UnadmittedMessage};
 pub(crate) use rows::{CallRow, SessionRow, session_key};
 
+use crate::capabilities::knowledge::readable;
 use crate::envelope::refusal_error;
 use crate::gates::{ClientFacts, missing_condition};
 use crate::ledger::Ledger;
+use crate::ownership::Lease;
 use crate::registry::{LoadedTool, Registry, Snapshot};
 use crate::shared::Shared;
 use crate::state::SessionState;
-
-/// How long the store may take. A call must be answered, whatever the disk does.
-const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// One conversation of one client in one mode. Cheap to clone; all clones are the same session.
 #[derive(Clone)]
@@ -59,9 +59,13 @@ pub(crate) struct SessionCore {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) created_ms: u64,
+    /// By which this process has it; absent where it is alone on its store.
+    pub(crate) lease: Option<Lease>,
     /// Whether it is listed, and counts among those that are open.
     pub(crate) is_registered: AtomicBool,
     data: Mutex<SessionData>,
+    /// What last went wrong inside a handler, until an operator asks for it. Not kept over a restart.
+    fault: Mutex<Option<HandlerFault>>,
     /// Wakes the connection when there is an event for it.
     event_queued: Notify,
 }
@@ -73,6 +77,7 @@ impl SessionCore {
         snapshot: Arc<Snapshot>,
         shared: Arc<Shared>,
         client: Arc<ClientFacts>,
+        lease: Option<Lease>,
     ) -> Arc<Self> {
         let data = SessionData::new(row, new_ledger(&shared, row.turn), client);
         Arc::new(Self {
@@ -82,10 +87,17 @@ impl SessionCore {
             snapshot,
             shared,
             created_ms: row.created_ms,
+            lease,
             is_registered: AtomicBool::new(false),
             data: Mutex::new(data),
+            fault: Mutex::default(),
             event_queued: Notify::new(),
         })
+    }
+
+    /// Of several faults the last counts: the one of a call that another call made comes before the other's own.
+    pub(crate) fn set_fault(&self, fault: HandlerFault) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
     }
 
     /// An empty ledger at a turn.
@@ -116,14 +128,6 @@ impl SessionCore {
         Arc::new(self.snapshot.refuse(tool, error, self.now()))
     }
 
-    /// Commits, within a time limit.
-    pub(crate) async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
-        match tokio::time::timeout(STORE_TIMEOUT, self.shared.store.commit(commit)).await {
-            Ok(result) => result,
-            Err(_) => Err(StoreError::Failed("it did not answer in time".into()).into()),
-        }
-    }
-
     /// The error of a call that could not start because the store failed.
     pub(crate) fn store_failed(&self, error: &StoreError) -> ToolError {
         tracing::error!(session = %self.id, error = %error, "store failed");
@@ -146,6 +150,12 @@ impl Session {
         &self.core.id
     }
 
+    /// What last went wrong inside a handler of this session. For the operator alone, never for a model or a user; a call
+    /// that was retried with success may leave one behind.
+    pub fn take_fault(&self) -> Option<HandlerFault> {
+        self.core.fault.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     pub fn client(&self) -> &str {
         &self.core.client
     }
@@ -159,10 +169,11 @@ impl Session {
         &self.core.snapshot
     }
 
-    /// Logs when a reload has replaced the session's tools, which happens in development. The session keeps them.
+    /// Logs when a reload has replaced the session's tools, which happens in development. The session keeps them, unless
+    /// the registry follows a folder.
     pub fn warn_if_tools_changed(&self, registry: &Registry) {
         let snapshot = &self.core.snapshot;
-        if !registry.has(snapshot) {
+        if !registry.has(snapshot) && !registry.is_followed() {
             let (pinned, current) = (snapshot.version(), registry.snapshot());
             let (session, current) = (self.id(), current.version());
             tracing::error!(session, pinned, current, "session continues with reloaded tools");
@@ -172,11 +183,16 @@ impl Session {
     /// The tools that are available to this client as things are, those of the other mode included.
     pub fn available_tools(&self) -> impl Iterator<Item = &LoadedTool> {
         let client = self.core.lock().client.clone();
-        let present = &self.core.shared.present;
+        let present = &self.core.shared.site.present;
         self.core.snapshot.tools().filter(move |tool| {
             let required = tool.metadata().availability.as_ref();
             required.is_none_or(|required| missing_condition(required, &client, present).is_none())
         })
+    }
+
+    /// The parts of the knowledge base that this client may search.
+    pub fn readable_namespaces(&self) -> Namespaces {
+        readable(self.core.lock().client.authenticated)
     }
 
     pub fn state(&self) -> SessionState {

@@ -9,9 +9,16 @@ use serde_json::json;
 
 use super::rows::{CallRow, SessionRow, refusal_key, session_key};
 use super::{SessionCore, SessionData};
+use crate::ledger::{Entry, Phase};
 
 /// How long changes that may be lost are gathered before they are queued.
 const SAVE_DELAY: Duration = Duration::from_millis(250);
+
+/// Whether no later call can be answered from this one: a look-up of an earlier turn that was delivered and whose id names
+/// nothing.
+fn is_out_of_reach(entry: &Entry, turn: u64) -> bool {
+    !entry.writes && entry.turn < turn && entry.provider_id.is_none() && entry.phase() >= Phase::Delivered
+}
 
 impl SessionCore {
     /// The key of a call of this session in its table.
@@ -31,6 +38,7 @@ impl SessionCore {
         runtime.spawn(async move {
             tokio::time::sleep(SAVE_DELAY).await;
             if let Some(session) = Weak::upgrade(&session) {
+                session.lock().unsaved.is_scheduled = false;
                 session.save_now();
             }
         });
@@ -38,11 +46,16 @@ impl SessionCore {
 
     /// Hands everything that is not stored yet to the store's queue.
     pub(crate) fn save_now(&self) {
-        let commit = self.take_unsaved(&mut self.lock());
+        if self.may_queue() {
+            self.queue_unsaved(self.take_unsaved(&mut self.lock()));
+        }
+    }
+
+    pub(crate) fn queue_unsaved(&self, commit: Commit) {
         if commit.is_empty() {
             return;
         }
-        if let Err(error) = self.shared.store.queue(commit) {
+        if let Err(error) = self.queue(commit) {
             tracing::warn!(session = %self.id, error = %error, "look-ups were not recorded");
         }
     }
@@ -51,12 +64,15 @@ impl SessionCore {
     pub(crate) fn take_unsaved(&self, data: &mut SessionData) -> Commit {
         let unsaved = std::mem::take(&mut data.unsaved);
         let mut commit = Commit::default();
-        let (now, until) = (self.now_ms(), self.keep_until());
+        let (now, until, turn) = (self.now_ms(), self.keep_until(), data.ledger.turn_number());
         let mut put = |key: String, row: CallRow| {
             commit = std::mem::take(&mut commit).put_until(Table::Calls, key, json!(row), until);
         };
         for entry in unsaved.entries {
-            if entry.is_forgotten.load(Ordering::Relaxed) {
+            if entry.is_forgotten.load(Ordering::Relaxed)
+                || entry.is_in_doubt()
+                || is_out_of_reach(&entry, turn)
+            {
                 continue;
             }
             entry.is_saved.store(true, Ordering::Relaxed);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::Commit;
 use quarterdeck_contracts::handler::CancelReason;
+use quarterdeck_contracts::{Commit, ToolResponse};
 
 use super::answer::Answer;
-use super::{Session, SessionCore, SessionData};
+use super::{PendingConfirmation, Session, SessionCore, SessionData};
 use crate::envelope::confirmation_required;
+use crate::ledger::{Entry, Phase};
 use crate::state::PendingEnd;
 
 /// How many messages that began a turn are remembered, so that a second delivery is recognised.
@@ -42,6 +43,7 @@ impl Session {
             };
         }
         core.sum_up_turn(&mut data);
+        core.keep_for_turn();
         let answers = core.answer_all_suspended(&mut data);
         let number = data.ledger.begin_turn();
         if let Some(key) = key {
@@ -82,6 +84,30 @@ impl Session {
         }
     }
 
+    /// What a call has come to that ran, by the id under which it came; nothing while it runs or waits for the user.
+    pub fn answer_of(&self, call_id: &str) -> Option<Arc<ToolResponse>> {
+        self.core.lock().ledger.answer_of(call_id)
+    }
+
+    /// Whether the user's decision about a call has been taken, and is being carried out.
+    pub fn is_being_decided(&self, call_id: &str) -> bool {
+        let data = self.core.lock();
+        let is_claimed = |pending: &PendingConfirmation| *pending.call_id == *call_id && pending.is_claimed;
+        let is_running = |entry: &Arc<Entry>| *entry.call_id == *call_id && entry.phase() > Phase::Admitted;
+        data.confirmations.iter().any(is_claimed) || data.unfinished.iter().any(is_running)
+    }
+
+    /// Adds what the model is to be told at the beginning of the next turn.
+    pub fn add_notes(&self, mut notes: Vec<String>) {
+        if notes.is_empty() {
+            return;
+        }
+        let mut data = self.core.lock();
+        data.notes.texts.append(&mut notes);
+        data.unsaved.session = true;
+        self.core.save_soon(&mut data);
+    }
+
     /// What happened without the model's seeing it, for one that can be told at once.
     pub fn take_notes(&self) -> Vec<String> {
         let mut data = self.core.lock();
@@ -97,10 +123,10 @@ impl Session {
         notes
     }
 
-    /// Hands a commit to the store without waiting for it.
+    /// Hands a commit of this session to the store without waiting for it.
     pub fn store_soon(&self, commit: Commit) {
         if !commit.is_empty()
-            && let Err(error) = self.core.shared.store.queue(commit)
+            && let Err(error) = self.core.queue(commit)
         {
             tracing::warn!(session = %self.core.id, error = %error, "store write deferred");
         }

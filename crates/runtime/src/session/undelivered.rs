@@ -7,8 +7,8 @@ use quarterdeck_contracts::{ErrorType, Outcome, ToolResponse};
 use super::answer::{Answer, AnswerOwner, AnswerSource, PendingAnswer, is_cancelled};
 use super::events::{ClientEvent, DeliveryReason};
 use super::{SessionCore, SessionData};
-use crate::gates::reads_foreign_text;
 use crate::ledger::{Entry, Phase};
+use crate::registry::LoadedTool;
 
 /// How many undelivered answers of calls that did not write are kept for the next connection.
 const MAX_UNDELIVERED: usize = 64;
@@ -112,7 +112,7 @@ impl SessionCore {
                     | ErrorType::Cancelled
             ),
         };
-        is_executed && self.snapshot.find(tool).is_some_and(|tool| reads_foreign_text(tool.metadata()))
+        is_executed && self.snapshot.find(tool).is_some_and(LoadedTool::reads_foreign_text)
     }
 }
 

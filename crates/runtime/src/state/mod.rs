@@ -59,7 +59,7 @@ impl PendingEnd {
 }
 
 /// The reason of an end by a block.
-const BLOCKED: &str = "blocked";
+pub(crate) const BLOCKED: &str = "blocked";
 
 impl SessionState {
     pub fn new(mode: Mode) -> Self {

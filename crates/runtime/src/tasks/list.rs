@@ -38,22 +38,30 @@ impl Orchestrator {
     /// The tasks of a client, without what they came to.
     pub async fn client_tasks(&self, client: &str) -> Result<Vec<TaskSummary>, StoreError> {
         let rows = all_rows(&**self.store(), Table::Tasks, &client_prefix(client)).await?;
-        Ok(sorted(rows.into_iter().filter_map(|(_, value)| self.summary(value)).collect()))
+        let mut tasks = sorted(rows.into_iter().filter_map(|(_, value)| self.summary(value)).collect());
+        for task in &mut tasks {
+            self.add_remote_progress(task).await?;
+        }
+        Ok(tasks)
     }
 
     /// One task of a client, with what it came to.
     pub async fn client_task(&self, client: &str, id: &str) -> Result<Option<TaskSummary>, StoreError> {
         let row = self.store().get(Table::Tasks, &format!("{}{id}", client_prefix(client))).await?;
         let row = row.and_then(|row| serde_json::from_value::<TaskRow>(row.value).ok());
-        Ok(row.map(|row| row.summary(self.shared().tasks.find(id).as_deref())))
+        let Some(row) = row else { return Ok(None) };
+        let mut summary = row.summary(self.shared().tasks.find(id).as_deref());
+        self.add_remote_progress(&mut summary).await?;
+        Ok(Some(summary))
     }
 
     /// The latest tasks of all clients, without what they came to.
     pub async fn all_tasks(&self, most: usize) -> Result<TaskList, StoreError> {
         let mut list = list_stored_tasks(&**self.store(), most).await?;
         for summary in &mut list.tasks {
-            if let Some(task) = self.shared().tasks.find(&summary.id) {
-                (summary.progress, summary.partial) = task.progress();
+            match self.shared().tasks.find(&summary.id) {
+                Some(task) => (summary.progress, summary.partial) = task.progress(),
+                None => self.add_remote_progress(summary).await?,
             }
         }
         Ok(list)
@@ -69,7 +77,23 @@ impl Orchestrator {
                 task.cancellation.cancel(CancelReason::Stopped);
                 Ok(TaskCancellation::Requested(summary))
             }
+            None if summary.status == TaskStatus::Running && self.request_task_stop(&summary).await? => {
+                Ok(TaskCancellation::Requested(summary))
+            }
             _ => Ok(TaskCancellation::Ended(summary)),
+        }
+    }
+
+    /// Waits until a task of a client does not run any more. What it came to is then in [`Self::client_task`].
+    pub async fn task_ended(&self, client: &str, id: &str) {
+        let tasks = &self.shared().tasks;
+        let Some(task) = tasks.find(id).filter(|task| *task.client == *client) else {
+            return self.remote_task_ended(client, id).await;
+        };
+        let ended = task.ended.notified();
+        // It may have ended before there was someone to wake.
+        if tasks.find(id).is_some() {
+            ended.await;
         }
     }
 

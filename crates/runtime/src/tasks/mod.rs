@@ -28,7 +28,7 @@ pub use recovery::RecoveredTasks;
 pub use row::{TaskStatus, TaskSummary};
 
 pub(crate) use outcome::{TaskOutcome, restore_outcomes};
-pub(crate) use row::{TaskRow, client_prefix};
+pub(crate) use row::{TaskRow, TaskRunner, client_prefix};
 pub(crate) use slots::{SlotRefusal, TaskSlots};
 pub(crate) use task::{Task, TaskPhase, TaskTimes};
 
@@ -46,10 +46,15 @@ impl Tasks {
 
     pub(crate) fn remove(&self, task: &Task) {
         self.lock().remove(&task.id);
+        task.ended.notify_waiters();
     }
 
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Task>> {
         self.lock().get(id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Task>> {
+        self.lock().values().cloned().collect()
     }
 
     pub(crate) fn has_any_of(&self, session: &str) -> bool {

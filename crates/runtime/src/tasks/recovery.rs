@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Commit, ErrorType, Execution, StoreError, Table, ToolError};
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, Execution, StoreError, Table, ToolError};
 use serde_json::json;
 
-use super::row::{TaskRow, TaskStatus};
+use super::row::{TaskRow, TaskRunner, TaskStatus};
 use super::task::{Task, TaskTimes};
 use crate::envelope::{cancelled, outcome_unknown, refusal_error};
-use crate::orchestrator::{Orchestrator, ToolSource};
+use crate::orchestrator::{Orchestrator, SessionError, ToolSource};
+use crate::ownership::Claim;
 use crate::pipeline::{ToolCall, resume_task};
 use crate::recovery::restore;
 use crate::registry::{LoadedTool, Snapshot};
@@ -36,7 +37,8 @@ struct Resumable {
 }
 
 impl Orchestrator {
-    /// Resumes or reports the tasks of an earlier process. To be called once, before there are sessions.
+    /// Resumes or reports the tasks of an earlier process. To be called once, before there are sessions; where nodes share the
+    /// store, every now and then: the tasks of nodes that are gone are among them.
     pub async fn recover_tasks(
         &self,
         tools: impl Into<ToolSource<'_>>,
@@ -48,11 +50,12 @@ impl Orchestrator {
         let mut recovered = RecoveredTasks::default();
         let mut resumable = Vec::new();
         for row in running.filter(|row| self.shared().tasks.find(&row.id).is_none()) {
+            let Some(fence) = self.may_recover(row.runner.as_ref(), &row.session_id).await? else { continue };
             match self.find_resumable(row, &tools).await? {
                 Ok(found) => resumable.push(found),
                 Err((row, error)) => {
-                    self.report_lost(*row, &tools.newest(), error).await;
-                    recovered.lost += 1;
+                    let is_reported = self.report_lost(*row, &tools.newest(), error, fence).await;
+                    recovered.lost += usize::from(is_reported);
                 }
             }
         }
@@ -91,7 +94,8 @@ impl Orchestrator {
         })
     }
 
-    async fn report_lost(&self, row: TaskRow, snapshot: &Snapshot, error: ToolError) {
+    /// Stores that a task was lost; `false` if another node has it. `fence` is what must be so for that.
+    async fn report_lost(&self, row: TaskRow, snapshot: &Snapshot, error: ToolError, fence: Commit) -> bool {
         tracing::warn!(
             task = row.id,
             tool = row.call.tool,
@@ -102,19 +106,29 @@ impl Orchestrator {
         response.meta.background_task_id = Some(row.id.clone());
         let row = row.ended(&response, self.now_ms());
         let expires = self.now_ms() + self.policy().retention.as_millis() as u64;
-        if let Err(error) = self.store().commit(row.put(Commit::default(), Some(expires))).await {
-            tracing::error!(task = row.id, error = %error, "end of task was not stored");
+        let live = self.shared().find(&row.session_id);
+        let commit = row.put(fence, Some(expires));
+        let stored = match &live {
+            Some(core) => core.commit(commit).await,
+            None => self.store().commit(commit).await,
+        };
+        match stored {
+            Ok(_) => {}
+            Err(CommitError::Conflict { .. }) => return false,
+            Err(error) => tracing::error!(task = row.id, error = %error, "end of task was not stored"),
         }
-        if let Some(core) = self.shared().find(&row.session_id) {
+        if let Some(core) = live {
             core.add_task_outcome(&mut core.lock(), row);
         }
+        true
     }
 
     /// Runs a task again in its session; `false` if its session could not be brought back.
     async fn resume_task(&self, found: Resumable) -> Result<bool, StoreError> {
         let Resumable { mut row, session, snapshot } = found;
-        let core = self.session_of(&row, &session, &snapshot).await?;
+        let Some(core) = self.session_of(&row, session, &snapshot).await? else { return Ok(false) };
         row.starts += 1;
+        row.runner = TaskRunner::this(self.shared());
         if let Err(error) = core.commit(row.put(Commit::default(), core.keep_until())).await {
             tracing::error!(task = row.id, error = %error, "task was not resumed");
             return Ok(false);
@@ -139,17 +153,29 @@ impl Orchestrator {
     async fn session_of(
         &self,
         row: &TaskRow,
-        session: &SessionRow,
+        session: SessionRow,
         snapshot: &Arc<Snapshot>,
-    ) -> Result<Arc<SessionCore>, StoreError> {
-        if let Some(core) = self.shared().find(&row.session_id) {
-            return Ok(core);
+    ) -> Result<Option<Arc<SessionCore>>, StoreError> {
+        let id = row.session_id.as_str();
+        let _bringing_back = self.bring_back(id).await;
+        if let Some(core) = self.shared().find(id) {
+            return Ok(Some(core));
         }
+        let claim = match self.shared().node {
+            None => Claim::alone(session),
+            Some(_) => match self.claim(id, None, |_| Ok(())).await {
+                Ok(claim) => claim,
+                Err(SessionError::Store(error)) => return Err(error),
+                Err(_) => return Ok(None),
+            },
+        };
         let client = Arc::new(row.call.client.clone());
-        let id = row.session_id.as_str().into();
-        let core = SessionCore::new(session, id, snapshot.clone(), self.shared().clone(), client);
-        restore(&core, session.notes.clone()).await?;
-        Ok(self.register(core).0.core)
+        let Claim { row, lease, turn } = claim;
+        let core = SessionCore::new(&row, id.into(), snapshot.clone(), self.shared().clone(), client, lease);
+        restore(&core, row.notes.clone(), turn.as_ref()).await?;
+        // It is here for its task alone.
+        core.want_release();
+        Ok(Some(self.register(core).0.core))
     }
 }
 

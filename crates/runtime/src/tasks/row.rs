@@ -10,6 +10,7 @@ use super::task::Task;
 use crate::gates::ClientFacts;
 use crate::ledger::{CallIdentity, Entry};
 use crate::session::SessionCore;
+use crate::shared::Shared;
 
 /// How a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,9 @@ pub(crate) struct TaskRow {
     pub(crate) deadline_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended_ms: Option<u64>,
+    /// The node that runs it and the process of that, where several share the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runner: Option<TaskRunner>,
     /// How often its handler was started.
     pub(crate) starts: u32,
     /// Absent while it runs.
@@ -70,6 +74,20 @@ pub(crate) struct TaskRow {
     /// Whether the model has been told of the outcome.
     #[serde(default)]
     pub(crate) is_told: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskRunner {
+    pub(crate) node: String,
+    pub(crate) boot: String,
+}
+
+impl TaskRunner {
+    /// This process, if it is one of several nodes.
+    pub(crate) fn this(shared: &Shared) -> Option<Self> {
+        let node = shared.node.as_ref()?;
+        Some(Self { node: node.name.clone(), boot: node.boot.clone() })
+    }
 }
 
 /// What is needed to run the call again.
@@ -143,6 +161,7 @@ impl TaskRow {
             started_ms: task.times.started_ms,
             deadline_ms: task.times.deadline_ms,
             ended_ms: None,
+            runner: TaskRunner::this(&core.shared),
             starts: 1,
             response: None,
             is_told: false,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use quarterdeck_contracts::handler::{CancelReason, CancellationToken};
 use quarterdeck_contracts::{Execution, ToolResponse};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::slots::TaskSlot;
 use crate::ids::random_hex;
@@ -34,6 +35,10 @@ pub(crate) struct Task {
     latest: Mutex<LatestProgress>,
     /// Whether the store knows what it came to.
     is_end_stored: AtomicBool,
+    /// Whether its progress will be written for other nodes.
+    is_progress_scheduled: AtomicBool,
+    /// Wakes those who wait for its end, when it is not among the running ones any more.
+    pub(super) ended: Notify,
     _slot: TaskSlot,
 }
 
@@ -105,6 +110,8 @@ impl Task {
             phase: tokio::sync::Mutex::new(phase),
             latest: Mutex::default(),
             is_end_stored: AtomicBool::new(false),
+            is_progress_scheduled: AtomicBool::new(false),
+            ended: Notify::new(),
             _slot: slot,
         }
     }
@@ -153,6 +160,15 @@ impl Task {
     pub(crate) fn progress(&self) -> (Option<String>, Option<Value>) {
         let latest = self.latest();
         (latest.text.clone(), latest.partial.clone())
+    }
+
+    /// `false` if its progress will be written anyway.
+    pub(crate) fn schedule_progress(&self) -> bool {
+        !self.is_progress_scheduled.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn progress_written(&self) {
+        self.is_progress_scheduled.store(false, Ordering::Release);
     }
 
     fn latest(&self) -> MutexGuard<'_, LatestProgress> {

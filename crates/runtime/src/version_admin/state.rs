@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{Commit, Store, StoreError, Table};
+use quarterdeck_contracts::{Commit, CommitError, Store, StoreError, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -49,18 +49,53 @@ impl StoredVersion {
 }
 
 impl StoredVersions {
-    pub(super) async fn load(store: &Arc<dyn Store>) -> Result<Self, StoreError> {
+    /// What is stored, and the version of its row.
+    pub(super) async fn load(store: &Arc<dyn Store>) -> Result<(Self, Option<u64>), StoreError> {
         let row = store.get(Table::Versions, KEY).await?;
-        let Some(row) = row else { return Ok(Self::default()) };
-        Ok(serde_json::from_value(row.value).unwrap_or_else(|error| {
+        let Some(row) = row else { return Ok((Self::default(), None)) };
+        let stored = serde_json::from_value(row.value).unwrap_or_else(|error| {
             tracing::error!(error = %error, "stored rollout cannot be read; set it again");
             Self::default()
-        }))
+        });
+        Ok((stored, Some(row.version)))
     }
 
-    pub(super) async fn save(&self, store: &Arc<dyn Store>) -> Result<(), VersionError> {
-        let commit = Commit::default().put(Table::Versions, KEY, json!(self));
-        store.commit(commit).await.map_err(|error| VersionError::Store(error.to_string()))
+    /// Stores it, and gives the version of its row. `seen` is the version that the row must have, where other nodes may
+    /// change it too.
+    pub(super) async fn save(
+        &self,
+        store: &Arc<dyn Store>,
+        seen: Option<Option<u64>>,
+    ) -> Result<u64, VersionError> {
+        let mut commit = Commit::default().put(Table::Versions, KEY, json!(self));
+        if let Some(version) = seen {
+            commit = commit.check(Table::Versions, KEY, version);
+        }
+        match store.commit(commit).await {
+            Ok(version) => Ok(version),
+            Err(CommitError::Conflict { .. }) => {
+                Err(VersionError::Store("another node has changed the versions at the same time".into()))
+            }
+            Err(error) => Err(VersionError::Store(error.to_string())),
+        }
+    }
+
+    pub(super) fn lists(&self, digest: &str) -> bool {
+        self.versions.iter().any(|version| version.digest == digest)
+    }
+
+    /// Lists a version as one that takes no new sessions.
+    pub(super) fn retire(&mut self, digest: &str) {
+        for version in self.versions.iter_mut().filter(|version| version.digest == digest) {
+            version.state = VersionState::Retiring;
+        }
+    }
+
+    /// Takes versions off the list; `false` if none was on it.
+    pub(super) fn unlist(&mut self, digests: &[String]) -> bool {
+        let before = self.versions.len();
+        self.versions.retain(|version| !digests.contains(&version.digest));
+        self.versions.len() < before
     }
 
     /// Lists a version as one that takes new sessions.

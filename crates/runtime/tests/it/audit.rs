@@ -377,7 +377,7 @@ impl Store for Stuck {
     fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
         self.store.scan(table, scan)
     }
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         self.store.commit(commit)
     }
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
@@ -385,6 +385,10 @@ impl Store for Stuck {
         let _free = self.freed.wait_while(self.is_free.lock().unwrap(), |is_free| !*is_free).unwrap();
         self.store.queue(commit)
     }
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.store.flush()
+    }
+
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
         self.store.sweep(now_ms)
     }

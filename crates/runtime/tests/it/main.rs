@@ -4,11 +4,14 @@
 
 mod admin;
 mod audit;
+mod audit_nodes;
 mod capabilities;
 mod execution;
+mod faults;
 mod handler_kinds;
 mod images;
 mod loading;
+mod nodes;
 mod orchestrator;
 mod precheck;
 mod probe_tool;

@@ -14,8 +14,7 @@ use quarterdeck_runtime::{
     Call, Client, ClientEvent, ConfirmationMode, Connection, Hosts, NativeHost, Orchestrator, Registry,
     Reply, RuntimeParts, Session, Snapshot,
 };
-use quarterdeck_store::MemoryStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
 
 const HANDLER: &str = "pub async fn execute() {}";
@@ -70,7 +69,7 @@ fn snapshot() -> Arc<Snapshot> {
 }
 
 async fn open(mode: ConfirmationMode) -> (Session, Connection) {
-    let orchestrator = Orchestrator::new(RuntimeParts::new(Arc::new(MemoryStore::new())));
+    let orchestrator = Orchestrator::new(RuntimeParts::new(new_store()));
     let session = orchestrator.open(Client::anonymous("ann"), Mode::Text, snapshot()).await.unwrap();
     session.begin_turn(None);
     let connection = session.connect_with(mode);

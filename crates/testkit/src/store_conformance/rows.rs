@@ -1,6 +1,6 @@
 //! Rows, one by one and in order.
 
-use quarterdeck_contracts::{Commit, Scan, Table};
+use quarterdeck_contracts::{Commit, MAX_KEY_BYTES, Scan, Table};
 use serde_json::{Value, json};
 
 use super::{Open, StoreFixture};
@@ -68,7 +68,7 @@ pub fn a_scan_goes_on_after_a_key(open: Open) {
 /// Quotes, wildcards, nothing at all, and what ends a string in C.
 pub fn keys_may_be_odd(open: Open) {
     let fixture = StoreFixture::new(open);
-    let long = "k".repeat(10_000);
+    let long = "k".repeat(MAX_KEY_BYTES);
     let keys =
         ["", "'", "\"; --", "%", "_", "\\", "\u{0}", "a\u{0}b", "a\u{0}c", "\u{1f600}", "e\u{301}", &long];
     for key in keys {
@@ -82,6 +82,16 @@ pub fn keys_may_be_odd(open: Open) {
     fixture.commit(Commit::default().delete(Table::Values, "a\u{0}b")).unwrap();
     assert_eq!(fixture.row(Table::Values, "a\u{0}b"), None);
     assert_eq!(fixture.value(Table::Values, "a\u{0}c"), Some(json!("a\u{0}c")));
+}
+
+/// One byte more than every engine's index holds.
+pub fn a_key_that_is_too_long_is_refused(open: Open) {
+    let fixture = StoreFixture::new(open);
+    let long = "k".repeat(MAX_KEY_BYTES + 1);
+    fixture.commit(Commit::default().put(Table::Values, long.clone(), json!(1))).unwrap_err();
+    fixture.commit(Commit::default().check(Table::Values, long.clone(), None)).unwrap_err();
+    fixture.store.queue(Commit::default().put(Table::Values, long.clone(), json!(1))).unwrap_err();
+    assert_eq!(fixture.keys(Table::Values, Scan::prefix("", 10)), [""; 0]);
 }
 
 /// The same key in every table.

@@ -1,88 +1,39 @@
 //! Random histories of a session: frames, duplicates, cancellations, confirmations, disconnects, resumes and crashes, in
-//! any order. Whatever happens, calls are answered once, writes run once, and budgets hold.
+//! any order, and a second node that takes the session over or is given it. Whatever happens, calls are answered once,
+//! writes run once, and budgets hold.
+
+mod check;
+mod op;
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use proptest::prelude::{Strategy, any, prop, prop_oneof};
-use proptest::strategy::Just;
+use proptest::prelude::{Strategy, any, prop};
+use proptest::strategy::BoxedStrategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Outcome, ToolResponse};
-use quarterdeck_runtime::audit::{AuditLog, verify};
+use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
-    Answer, Batch, Call, Client, ClientEvent, Connection, Orchestrator, Reply, RuntimeParts, Session,
-    Snapshot,
+    Answer, Batch, Call, Client, ClientEvent, Clock, Connection, NodeParts, Orchestrator, Reply,
+    RuntimeParts, Session, Snapshot,
 };
+use quarterdeck_testkit::new_store;
 use serde_json::json;
 
+use self::op::{CallTemplate, Op, op, op_of_nodes};
 use super::crashing_store::{CrashPoint, CrashingStore};
 use super::fixture::{EffectLog, ManualClock, Run, error_kind, snapshot};
 
 /// Sequences in one run of one test; there are four of them.
 const SEQUENCES: u32 = 2_500;
+/// The same of several nodes; there are eight of them.
+const SEQUENCES_OF_NODES: u32 = 1_250;
 
 /// Stands among the runs for an answer that was delivered.
 const DELIVERED: &str = "(delivered)";
-
-/// Something that happens.
-#[derive(Debug, Clone)]
-enum Op {
-    /// A message with calls.
-    Frame(Vec<CallTemplate>),
-    /// An earlier message again, with the same ids.
-    Again(usize),
-    /// The client reads one reply of an open batch.
-    Read(usize),
-    /// The client stops reading an open batch.
-    Drop(usize),
-    BeginTurn,
-    Interrupt,
-    Cancel(usize),
-    Disconnect,
-    Connect,
-    /// The user decides, perhaps twice at once.
-    Answer(usize, ConfirmationAnswer, bool),
-    Wait(u64),
-    /// The process dies here and now.
-    Crash,
-    /// The process will die in a commit.
-    CrashInCommit(u32, bool),
-}
-
-#[derive(Debug, Clone)]
-struct CallTemplate {
-    tool: &'static str,
-    what: u8,
-    has_id: bool,
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let tool = prop_oneof![
-        4 => Just("book"), 3 => Just("slow_book"), 3 => Just("look"), 2 => Just("slow_look"), 3 => Just("pay"),
-        1 => Just("count"), 1 => Just("hang_up"), 1 => Just("crash"), 1 => Just("no_such_tool"),
-    ];
-    let template =
-        (tool, 0_u8..3, any::<bool>()).prop_map(|(tool, what, has_id)| CallTemplate { tool, what, has_id });
-    let answer = prop_oneof![3 => Just(ConfirmationAnswer::Approve), 1 => Just(ConfirmationAnswer::Deny)];
-    prop_oneof![
-        8 => prop::collection::vec(template, 1..5).prop_map(Op::Frame),
-        4 => any::<usize>().prop_map(Op::Again),
-        6 => any::<usize>().prop_map(Op::Read),
-        2 => any::<usize>().prop_map(Op::Drop),
-        3 => Just(Op::BeginTurn),
-        2 => Just(Op::Interrupt),
-        2 => any::<usize>().prop_map(Op::Cancel),
-        2 => Just(Op::Disconnect),
-        2 => Just(Op::Connect),
-        4 => (any::<usize>(), answer, any::<bool>()).prop_map(|(which, answer, twice)| Op::Answer(which, answer, twice)),
-        4 => (0_u64..4_000).prop_map(Op::Wait),
-        1 => Just(Op::Crash),
-        1 => (0_u32..4, any::<bool>()).prop_map(|(after, applied)| Op::CrashInCommit(after, applied)),
-    ]
-}
 
 /// What the driver remembers across restarts.
 struct Scenario {
@@ -101,6 +52,12 @@ struct Scenario {
     /// Answers that were delivered, by tool, what and turn.
     delivered: BTreeMap<(String, String), u32>,
     crashes: u32,
+    /// How many nodes there have been; `None` for a process that is alone on its store.
+    nodes: Option<u32>,
+    /// Whether the session may have been given away and not taken since: then a crash costs no budget.
+    is_released: bool,
+    /// Whether a node has lived on without its session.
+    has_zombies: bool,
     /// The turn in which each process resumed the session.
     resumed_in: BTreeMap<u32, u64>,
     folder: Option<tempfile::TempDir>,
@@ -111,16 +68,45 @@ struct Process {
     session: Session,
     connection: Option<Connection>,
     batches: Vec<(Batch, usize)>,
-    _orchestrator: Orchestrator,
+    orchestrator: Orchestrator,
+    /// Processes that have lost their session and go on all the same.
+    zombies: Vec<Process>,
+}
+
+/// Time passes for sessions, and no node is ever slow to renew its row: what is played here is not that.
+struct PunctualClock(Arc<ManualClock>);
+
+impl Clock for PunctualClock {
+    fn now(&self) -> SystemTime {
+        self.0.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.0.monotonic()
+    }
+
+    fn uptime(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 fn run(test: u8) {
+    run_with(test, SEQUENCES, None, &op().boxed());
+}
+
+fn run_nodes(test: u8) {
+    run_with(test, SEQUENCES_OF_NODES, Some(0), &op_of_nodes().boxed());
+}
+
+fn run_with(test: u8, cases: u32, nodes: Option<u32>, op: &BoxedStrategy<Op>) {
     let effects = Arc::new(EffectLog::default());
     let snapshot = snapshot(&effects);
-    let config = Config { cases: SEQUENCES, failure_persistence: None, ..Config::default() };
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[test; 32]));
     let told = Cell::new(0_u32);
-    let restarts = (prop::collection::vec(op(), 1..30), any::<bool>());
+    // A database is for all lives of a test: to make one takes longer than a life does.
+    let database = Some(new_store()).filter(|store| store.is_shared());
+    let restarts = (prop::collection::vec(op.clone(), 1..30), any::<bool>());
     let result = runner.run(&restarts, |(ops, is_voice)| {
         let number = told.get() + 1;
         told.set(number);
@@ -128,7 +114,7 @@ fn run(test: u8) {
             prefix: format!("{test}-{number}"),
             mode: if is_voice { Mode::Voice } else { Mode::Text },
             effects: effects.clone(),
-            store: CrashingStore::new(),
+            store: CrashingStore::new(database.clone().unwrap_or_else(new_store)),
             clock: ManualClock::new(),
             snapshot: snapshot.clone(),
             session: None,
@@ -138,6 +124,9 @@ fn run(test: u8) {
             approvals: BTreeMap::new(),
             delivered: BTreeMap::new(),
             crashes: 0,
+            nodes,
+            is_released: false,
+            has_zombies: false,
             resumed_in: BTreeMap::new(),
             // An audit log on disk takes time, so every tenth scenario has one.
             folder: number.is_multiple_of(10).then(|| tempfile::tempdir().unwrap()),
@@ -168,6 +157,46 @@ fn whatever_happens_calls_are_answered_once_and_writes_run_once_3() {
 #[test]
 fn whatever_happens_calls_are_answered_once_and_writes_run_once_4() {
     run(4);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_1() {
+    run_nodes(11);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_2() {
+    run_nodes(12);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_3() {
+    run_nodes(13);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_4() {
+    run_nodes(14);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_5() {
+    run_nodes(15);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_6() {
+    run_nodes(16);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_7() {
+    run_nodes(17);
+}
+
+#[test]
+fn whatever_happens_between_nodes_calls_are_answered_once_and_writes_run_once_8() {
+    run_nodes(18);
 }
 
 impl Scenario {
@@ -221,28 +250,79 @@ impl Scenario {
             None => Arc::new(quarterdeck_runtime::audit::NoAudit),
             Some(folder) => {
                 let path = folder.path().join("audit.jsonl");
-                Arc::new(AuditLog::open(&path, "test", self.store.clone()).await.unwrap())
+                Arc::new(AuditLog::open(&path, &self.chain(), self.store.clone()).await.unwrap())
             }
         };
-        let orchestrator = Orchestrator::new(RuntimeParts {
-            clock: self.clock.clone(),
-            audit,
-            ..RuntimeParts::new(self.store.clone())
-        });
-        let client = Client::anonymous("ann");
+        let orchestrator = self.process(audit);
+        let client = self.client();
         let session = match &self.session {
             None => orchestrator.open(client, self.mode, self.snapshot.clone()).await.unwrap(),
             Some(id) => orchestrator.resume(id, client, self.snapshot.clone()).await.unwrap(),
         };
+        session.hold().await.unwrap();
         if self.session.is_none() {
             session.begin_turn(None);
         }
-        if self.session.is_some() {
+        if self.session.is_some() && !std::mem::take(&mut self.is_released) {
             self.resumed_in.insert(self.effects.restarts.load(Ordering::Relaxed), session.turn());
         }
         self.session = Some(session.id().to_owned());
         let connection = Some(session.connect());
-        Process { session, connection, batches: Vec::new(), _orchestrator: orchestrator }
+        Process { session, connection, batches: Vec::new(), orchestrator, zombies: Vec::new() }
+    }
+
+    /// A client that no other life has, as all may be in one store.
+    fn client(&self) -> Client {
+        Client::anonymous(format!("ann-{}", self.prefix))
+    }
+
+    fn chain(&self) -> String {
+        format!("test-{}", self.prefix)
+    }
+
+    /// A process; where there are nodes, one that the others do not know, so that its sessions are anyone's.
+    fn process(&mut self, audit: Arc<dyn quarterdeck_runtime::audit::AuditSink>) -> Orchestrator {
+        let node = self.nodes.as_mut().map(|count| {
+            *count += 1;
+            let name = format!("{}-node{count}", self.prefix);
+            NodeParts { address: format!("http://{name}.test"), name }
+        });
+        let clock: Arc<dyn Clock> = match &node {
+            Some(_) => Arc::new(PunctualClock(self.clock.clone())),
+            None => self.clock.clone(),
+        };
+        Orchestrator::new(RuntimeParts { clock, audit, node, ..RuntimeParts::new(self.store.clone()) })
+    }
+
+    /// Another node continues the session. The one that had it lives on, with everything that runs in it.
+    async fn move_on(&mut self, process: &mut Process, is_clean: bool) {
+        if is_clean {
+            // The client goes with its session, and reads nothing here any more.
+            process.batches.clear();
+            process.connection = None;
+            // The process may die within, and what goes on now may end, and the session be free, later.
+            self.is_released = true;
+            if !process.session.release().await.unwrap() {
+                return;
+            }
+        }
+        let orchestrator = self.process(Arc::new(quarterdeck_runtime::audit::NoAudit));
+        let client = self.client();
+        let resumed = orchestrator.resume(process.session.id(), client, self.snapshot.clone()).await;
+        // It may have ended.
+        let Ok(session) = resumed else { return };
+        session.hold().await.unwrap();
+        self.is_released = false;
+        if !is_clean {
+            // What it was about to deliver may come twice, as after a crash.
+            self.crashes += 1;
+            self.has_zombies = true;
+        }
+        let connection = (is_clean || process.connection.is_some()).then(|| session.connect());
+        let zombies = std::mem::take(&mut process.zombies);
+        let next = Process { session, connection, batches: Vec::new(), orchestrator, zombies };
+        let zombie = std::mem::replace(process, next);
+        process.zombies.push(zombie);
     }
 
     async fn act(&mut self, process: &mut Process, op: &Op) {
@@ -297,6 +377,8 @@ impl Scenario {
                 tokio::time::sleep(Duration::from_millis(*ms)).await;
                 self.clock.advance(Duration::from_millis(*ms));
             }
+            Op::TakeOver => self.move_on(process, false).await,
+            Op::HandOver => self.move_on(process, true).await,
             Op::CrashInCommit(after, applied) => {
                 self.store.die(CrashPoint { after: *after, applied: *applied });
             }
@@ -389,6 +471,9 @@ impl Scenario {
 
     /// Everything comes to rest: every reply is there, and what was not delivered is handed over.
     async fn finish(&mut self, mut process: Process) {
+        for zombie in std::mem::take(&mut process.zombies) {
+            self.finish_zombie(zombie).await;
+        }
         for (mut batch, left) in std::mem::take(&mut process.batches) {
             for _ in 0..left {
                 let next = tokio::time::timeout(Duration::from_secs(120), batch.next()).await;
@@ -411,83 +496,18 @@ impl Scenario {
         self.check_audit_log().await;
     }
 
-    async fn check_audit_log(&self) {
-        if let Some(folder) = &self.folder {
-            let verification =
-                verify(&folder.path().join("audit.jsonl"), "test", &*self.store).await.unwrap();
-            assert_eq!(verification.fault, None);
-            assert!(verification.lines > 0);
-        }
-    }
-
-    fn check(&self) {
-        let runs = std::mem::take(&mut *self.effects.runs.lock().unwrap());
-        let ours: Vec<_> =
-            runs.iter().filter(|run| run.what.starts_with(&format!("{}/", self.prefix))).collect();
-        check_writes(&ours);
-        self.check_budgets(&ours);
-        self.check_confirmations(&ours);
-        // An answer is given for the first time once; a crash may lose the receipt.
-        for (call, times) in &self.delivered {
-            assert!(*times <= 1 + self.crashes, "{call:?} was answered {times} times");
-        }
-    }
-
-    fn check_budgets(&self, ours: &[&Run]) {
-        // Budgets hold in every turn. What the user approves was counted when it was requested.
-        let (calls, retrieval) = if self.mode == Mode::Voice { (3, 2) } else { (10, 5) };
-        let mut per_turn: BTreeMap<(u32, u64), (u32, u32)> = BTreeMap::new();
-        let mut counted = BTreeSet::new();
-        for run in ours.iter().filter(|run| !matches!(run.tool, "pay" | "hang_up" | DELIVERED)) {
-            // A call whose rows were changed by another is run again on what is there; it is one call.
-            if run.tool == "count" && !counted.insert((run.process, run.turn, &run.what)) {
-                continue;
+    /// What runs in a process that has lost its session comes to an end as well, and every call of it is answered.
+    async fn finish_zombie(&mut self, zombie: Process) {
+        for (mut batch, left) in zombie.batches {
+            for _ in 0..left {
+                let next = tokio::time::timeout(Duration::from_secs(120), batch.next()).await;
+                let reply = next.expect("every call is answered").expect("as many replies as calls");
+                self.deliver_reply(reply);
             }
-            let counts = per_turn.entry((run.process, run.turn)).or_default();
-            counts.0 += 1;
-            counts.1 += u32::from(run.tool == "look");
+            assert!(batch.next().await.is_none());
         }
-        assert!(per_turn.values().all(|counts| counts.0 <= calls && counts.1 <= retrieval), "{per_turn:?}");
-        // A turn that was cut by a crash gets no second budget.
-        assert!(
-            self.resumed_in.iter().all(|(process, turn)| !per_turn.contains_key(&(*process, *turn))),
-            "{per_turn:?}"
-        );
-    }
-
-    fn check_confirmations(&self, ours: &[&Run]) {
-        // A confirmed call runs at most once for each request.
-        let mut asked: BTreeMap<&str, u32> = BTreeMap::new();
-        for (_, what) in &self.tokens {
-            *asked.entry(what).or_default() += 1;
-        }
-        let mut paid: BTreeMap<&str, u32> = BTreeMap::new();
-        for run in ours.iter().filter(|run| run.tool == "pay") {
-            *paid.entry(&run.what).or_default() += 1;
-        }
-        assert!(
-            paid.iter().all(|(what, times)| times <= asked.get(what).unwrap_or(&0)),
-            "{paid:?} {asked:?}"
-        );
-        assert!(self.approvals.values().all(|times| *times <= 1), "a token was redeemed twice");
-    }
-}
-
-fn check_writes(ours: &[&Run]) {
-    // No write runs twice in a turn, whatever is delivered twice.
-    let mut seen = BTreeSet::new();
-    for run in ours.iter().filter(|run| matches!(run.tool, "book" | "slow_book")) {
-        assert!(seen.insert((run.tool, &run.what, run.turn)), "{} ran twice in turn {}", run.what, run.turn);
-    }
-    // A write is not repeated in a later turn while its answer was not delivered.
-    for (place, run) in ours.iter().enumerate().filter(|(_, run)| matches!(run.tool, "book" | "slow_book")) {
-        let before = ours[..place].iter().rposition(|other| other.tool == run.tool && other.what == run.what);
-        let is_delivered = |other: &&&Run| other.tool == DELIVERED && run.what.starts_with(&other.what);
-        assert!(
-            before.is_none_or(|before| ours[before..place].iter().any(|other| is_delivered(&other))),
-            "{} was repeated before it was delivered",
-            run.what
-        );
+        let held = zombie.orchestrator.holder(zombie.session.id()).await;
+        assert!(held.is_ok());
     }
 }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Scan, Table, ToolResponse,
+    ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Outcome, Scan, Table, ToolResponse,
 };
-use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Reply, Session};
+use quarterdeck_runtime::{
+    Call, Client, ClientEvent, ConfirmationMode, Connection, Reply, Session, call_content,
+};
 use serde_json::json;
 
 use super::fixture::{Fixture, error_kind, receive, submit_one};
@@ -227,4 +229,58 @@ async fn the_audit_log_shows_every_step_and_no_token() {
         assert!(audit.contains(&format!("\"step\":\"{step}\"")), "{audit}");
     }
     assert!(!audit.contains("qdc_"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_confirmation_is_resolved_by_its_id_once_and_in_its_own_session_alone() {
+    let fixture = Fixture::new();
+    let (session, _first) = fixture.open("ann", Mode::Text).await;
+    let connection = session.connect_with(ConfirmationMode::AnswerFirst);
+    let response = submit_one(&connection, pay()).await;
+    let Outcome::Failure(error) = &response.outcome else { panic!("it must be asked about") };
+    let asked = error.confirmation_request.clone().unwrap();
+    let open = session.find_open_confirmation(&asked).unwrap();
+    assert_eq!((&*open.call_id, open.time_left), ("call_pay_01", Duration::from_secs(300)));
+    assert_eq!((&open.request, open.content), (&asked, call_content("pay", &json!({ "what": "rent" }))));
+    let id = open.id;
+    // Another question, another session and another client have another answer.
+    let other = ConfirmationRequest { args: json!({ "what": "fine" }), ..asked.clone() };
+    assert!(session.find_open_confirmation(&other).is_none());
+    let (other_session, _other) = fixture.open("ann", Mode::Text).await;
+    let (other_client, _stranger) = fixture.open("bob", Mode::Text).await;
+    for other in [&other_session, &other_client] {
+        assert!(
+            other.find_open_confirmation(&asked).is_none() && other.open_confirmation_by_id(&id).is_none()
+        );
+        let response = receive(other.resolve_confirmation_by_id(&id, ConfirmationAnswer::Approve).await);
+        assert_eq!(error_kind(&response), Some(ErrorType::ConfirmationInvalid));
+    }
+    assert_eq!(fixture.effects.times("rent"), 0);
+    let done = receive(session.resolve_confirmation_by_id(&id, ConfirmationAnswer::Approve).await);
+    assert!(done.is_ok());
+    let again = receive(session.resolve_confirmation_by_id(&id, ConfirmationAnswer::Approve).await);
+    assert_eq!(error_kind(&again), Some(ErrorType::ConfirmationInvalid));
+    assert!(
+        session.find_open_confirmation(&asked).is_none() && session.open_confirmation_by_id(&id).is_none()
+    );
+    assert_eq!(fixture.effects.times("rent"), 1);
+    assert_eq!(submit_one(&connection, pay()).await.outcome, done.outcome, "its id stands for the outcome");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_confirmation_that_has_expired_is_not_open_by_its_id() {
+    let fixture = Fixture::new();
+    let (session, _first) = fixture.open("ann", Mode::Text).await;
+    let connection = session.connect_with(ConfirmationMode::AnswerFirst);
+    let response = submit_one(&connection, pay()).await;
+    let Outcome::Failure(error) = &response.outcome else { panic!("it must be asked about") };
+    let asked = error.confirmation_request.clone().unwrap();
+    let id = session.find_open_confirmation(&asked).unwrap().id;
+    fixture.clock.advance(Duration::from_secs(300));
+    assert!(
+        session.find_open_confirmation(&asked).is_none() && session.open_confirmation_by_id(&id).is_none()
+    );
+    let late = receive(session.resolve_confirmation_by_id(&id, ConfirmationAnswer::Approve).await);
+    assert_eq!(error_kind(&late), Some(ErrorType::ConfirmationExpired));
+    assert_eq!(fixture.effects.times("rent"), 0);
 }

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, StoreError, Table};
-use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::block_on;
 use tokio::sync::Notify;
 
-/// Wraps a store in memory. Queued commits wait until the next commit or read, and die with the process.
+/// Wraps a store, which answers before anything else happens: tokio's clock is stopped, and would jump while a server is
+/// waited for. Queued commits wait until the next commit or read, and die with the process.
 pub(crate) struct CrashingStore {
-    kept: Arc<MemoryStore>,
+    kept: Arc<dyn Store>,
     queued: Mutex<Vec<Commit>>,
     plan: Mutex<Option<CrashPoint>>,
     pub(crate) died: Notify,
@@ -25,13 +26,8 @@ pub(crate) struct CrashPoint {
 }
 
 impl CrashingStore {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            kept: Arc::new(MemoryStore::new()),
-            queued: Mutex::default(),
-            plan: Mutex::default(),
-            died: Notify::new(),
-        })
+    pub(crate) fn new(kept: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { kept, queued: Mutex::default(), plan: Mutex::default(), died: Notify::new() })
     }
 
     /// Plans a death in one of the next commits.
@@ -71,19 +67,19 @@ impl CrashingStore {
 impl Store for CrashingStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
         self.settle();
-        self.kept.get(table, key)
+        answered(self.kept.get(table, key))
     }
 
     fn scan(&self, table: Table, scan: Scan) -> BoxFuture<Result<Vec<(String, Row)>, StoreError>> {
         self.settle();
-        self.kept.scan(table, scan)
+        answered(self.kept.scan(table, scan))
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         self.settle();
         match self.dies() {
             None => {
-                let applied = self.kept.commit(commit);
+                let applied = answered(self.kept.commit(commit));
                 // A disk takes its time, so that other things happen in between.
                 Box::pin(async move {
                     tokio::task::yield_now().await;
@@ -92,7 +88,7 @@ impl Store for CrashingStore {
             }
             Some(applied) => {
                 if applied {
-                    drop(self.kept.commit(commit));
+                    drop(answered(self.kept.commit(commit)));
                 }
                 self.died.notify_one();
                 Box::pin(std::future::pending())
@@ -105,7 +101,20 @@ impl Store for CrashingStore {
         Ok(())
     }
 
-    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
-        self.kept.sweep(now_ms)
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.settle();
+        answered(self.kept.flush())
     }
+
+    fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {
+        answered(self.kept.sweep(now_ms))
+    }
+
+    fn is_shared(&self) -> bool {
+        self.kept.is_shared()
+    }
+}
+
+fn answered<T: Send + 'static>(answer: BoxFuture<T>) -> BoxFuture<T> {
+    Box::pin(std::future::ready(block_on(answer)))
 }

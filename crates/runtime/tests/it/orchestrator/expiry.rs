@@ -208,6 +208,10 @@ async fn a_clock_that_is_set_back_keeps_no_slot_of_a_rate_limit() {
     assert_eq!((rare(1).await, rare(2).await), (None, None));
     fixture.clock.set(fixture.clock.now() - HOUR);
     assert_eq!(rare(3).await, Some(ErrorType::RateLimit));
+    if fixture.store.is_shared() {
+        // A database counts by its own clock, which no test moves.
+        return;
+    }
     fixture.clock.advance(Duration::from_secs(60));
     assert_eq!(rare(4).await, None);
 }

@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{CapabilityCall, Context, LogLevel, NATIVE_KIND, NativeHandler};
+use quarterdeck_contracts::handler::{
+    CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, NATIVE_KIND, NativeHandler,
+};
 use quarterdeck_contracts::{
     Capability, ErrorType, Mode, Outcome, Store, ToolError, ToolResponse, native_source_hash,
 };
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Answer, Call, Client, Clock, Connection, NativeHost, Orchestrator, Registry, Reply, RuntimeParts,
-    Session, Snapshot,
+    Answer, Call, Client, Clock, Connection, NativeHost, NodeParts, Orchestrator, Registry, Reply,
+    RuntimeParts, Session, Snapshot,
 };
-use quarterdeck_store::MemoryStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
 
 use crate::probe_tool::hosts;
@@ -120,7 +121,7 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        Self::on(Arc::new(MemoryStore::new()), Arc::default())
+        Self::on(new_store(), Arc::default())
     }
 
     /// A new process on an old store, with the same effects outside.
@@ -131,9 +132,20 @@ impl Fixture {
     }
 
     pub(crate) fn on(store: Arc<dyn Store>, effects: Arc<EffectLog>) -> Self {
+        Self::with_node(store, effects, None)
+    }
+
+    /// One of the nodes that share a store.
+    pub(crate) fn node(store: Arc<dyn Store>, effects: Arc<EffectLog>, name: &str) -> Self {
+        let node = NodeParts { name: name.to_owned(), address: format!("http://{name}.test") };
+        Self::with_node(store, effects, Some(node))
+    }
+
+    fn with_node(store: Arc<dyn Store>, effects: Arc<EffectLog>, node: Option<NodeParts>) -> Self {
         let clock = ManualClock::new();
         let audit = Arc::new(AuditRecorder::default());
         let orchestrator = Orchestrator::new(RuntimeParts {
+            node,
             clock: clock.clone(),
             audit: audit.clone(),
             topics: BTreeMap::from([("sensitive".to_owned(), vec!["weapons".to_owned()])]).into(),
@@ -220,6 +232,7 @@ fn definitions() -> Vec<Value> {
         ),
         definition("rare", json!({ "rateLimit": { "calls": 2, "windowMs": 60000, "per": "client" } })),
         definition("rare_here", json!({ "rateLimit": { "calls": 9, "windowMs": 60000, "per": "session" } })),
+        definition("scarce", json!({ "rateLimit": { "calls": 50, "windowMs": 3600000, "per": "global" } })),
         definition("hang_up", json!({ "control": true, "sideEffects": "none" })),
         definition("typed_only", json!({ "allowedModes": ["text"], "sideEffects": "none" })),
         definition("members", json!({ "availability": { "authenticated": true }, "sideEffects": "none" })),
@@ -232,6 +245,7 @@ fn definitions() -> Vec<Value> {
         definition("flaky_book", json!({})),
         definition("pay_twice", json!({ "requiresConfirmation": true, "repeatable": true })),
         definition("broken_off", json!({})),
+        definition("sent_then_failed", json!({})),
         definition("report", task("background", false)),
         definition("report_again", task("background", true)),
         definition("survey", task("auto", true)),
@@ -315,7 +329,16 @@ async fn perform(
     let (turn, process) = (context.facts().session.turn, effects.restarts.load(Ordering::Relaxed));
     effects.runs.lock().unwrap().push(Run { tool, what: what.clone(), turn, process });
     match tool {
-        "book" | "pay" | "pay_twice" | "rare" | "toss" | "draw" | "always_ask" => effects.count(&what),
+        "sent_then_failed" => {
+            effects.count(&what);
+            context.mark_outside_effect();
+            return Err(
+                CapabilityError::new(CapabilityErrorCode::Timeout, "the store is not available").into()
+            );
+        }
+        "book" | "pay" | "pay_twice" | "rare" | "scarce" | "toss" | "draw" | "always_ask" => {
+            effects.count(&what)
+        }
         // In real time, which is what is measured.
         "sluggish" => std::thread::sleep(Duration::from_millis(20)),
         "remember" => context.audit(&what, json!({ "kept": true })),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Mode, Scan, Table};
-use quarterdeck_runtime::{Call, Client, ClientEvent, Connection};
+use quarterdeck_runtime::{Call, Client, ClientEvent, Connection, Session};
 use serde_json::json;
 
 use super::fixture::{Fixture, error_kind, receive, submit_one};
@@ -73,12 +73,7 @@ async fn what_a_tool_called_is_not_handed_to_a_model_that_did_not() {
     let (session, connection) = fixture.open("ann", Mode::Text).await;
     assert!(submit_one(&connection, call("chain", "book room")).await.is_ok());
     tokio::time::sleep(A_WHILE).await;
-    let after = fixture.restarted();
-    let session = after
-        .orchestrator
-        .resume(session.id(), Client::anonymous("ann"), fixture.snapshot.clone())
-        .await
-        .unwrap();
+    let session = resumed_after_restart(&fixture, &session).await;
     assert!(session.connect().try_next_event().is_none());
 }
 
@@ -92,15 +87,31 @@ async fn after_a_restart_an_id_stands_for_its_outcome_and_not_for_the_confirmati
         receive(session.resolve_confirmation(&token(&connection), ConfirmationAnswer::Approve).await).is_ok()
     );
     tokio::time::sleep(A_WHILE).await;
-    let after = fixture.restarted();
-    let session = after
-        .orchestrator
-        .resume(session.id(), Client::anonymous("ann"), fixture.snapshot.clone())
-        .await
-        .unwrap();
+    let session = resumed_after_restart(&fixture, &session).await;
     let again = submit_one(&session.connect(), pay()).await;
     assert_eq!((error_kind(&again), again.meta.idempotent_cache_hit), (None, Some(true)));
     assert_eq!(fixture.effects.times("rent"), 1);
+}
+
+/// A live model is resumed from a moment before its last answers, and may make the write again in the turn after.
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_live_model_may_have_forgotten_its_last_write() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Voice).await;
+    session.begin_turn(None);
+    assert!(submit_one(&connection, call("book", "room").with_id("provider_0001")).await.is_ok());
+    tokio::time::sleep(A_WHILE).await;
+    let session = resumed_after_restart(&fixture, &session).await;
+    session.begin_turn(None);
+    let again = submit_one(&session.connect(), call("book", "room").with_id("provider_0002")).await;
+    assert_eq!((error_kind(&again), again.meta.idempotent_cache_hit), (None, Some(true)));
+    assert_eq!(fixture.effects.times("room"), 1);
+}
+
+/// The session as another process on the same store has it.
+async fn resumed_after_restart(fixture: &Fixture, session: &Session) -> Session {
+    let (ann, snapshot) = (Client::anonymous("ann"), fixture.snapshot.clone());
+    fixture.restarted().orchestrator.resume(session.id(), ann, snapshot).await.unwrap()
 }
 
 /// The keys of a table.
@@ -138,6 +149,20 @@ async fn the_store_remembers_no_more_refusals_than_the_session_does() {
     let kept = keys(&fixture, Table::Calls).await;
     assert_eq!(kept.len(), 200);
     assert!(kept[0].ends_with("refused:call_000050"), "{}", kept[0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_up_of_an_earlier_turn_is_stored_only_if_its_id_can_come_again() {
+    let fixture = Fixture::new();
+    let (session, connection) = fixture.open("ann", Mode::Text).await;
+    for turn in 1..=3 {
+        session.begin_turn(None);
+        assert!(submit_one(&connection, call("look", &format!("unnamed {turn}"))).await.is_ok());
+        let named = call("look", &format!("named {turn}")).with_id(format!("provider_{turn:06}"));
+        assert!(submit_one(&connection, named).await.is_ok());
+    }
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(keys(&fixture, Table::Calls).await.len(), 4, "three that are named, and the one of this turn");
 }
 
 #[tokio::test(start_paused = true)]

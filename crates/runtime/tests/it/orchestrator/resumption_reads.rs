@@ -36,12 +36,16 @@ impl Store for CountingStore {
         })
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         self.store.commit(commit)
     }
 
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
         self.store.queue(commit)
+    }
+
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.store.flush()
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {

@@ -22,7 +22,7 @@ impl Store for SlowStore {
         hesitate(self.store.scan(table, scan))
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         if self.hangs.load(Ordering::Relaxed) {
             return Box::pin(std::future::pending());
         }
@@ -31,6 +31,10 @@ impl Store for SlowStore {
 
     fn queue(&self, commit: Commit) -> Result<(), StoreError> {
         self.store.queue(commit)
+    }
+
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        self.store.flush()
     }
 
     fn sweep(&self, now_ms: u64) -> BoxFuture<Result<u64, StoreError>> {

@@ -11,6 +11,7 @@ use quarterdeck_runtime::{
     Call, Client, ClientEvent, Connection, DeliveryReason, Orchestrator, PendingEnd, Policy, RuntimeParts,
     Session, Snapshot, TaskCancellation, TaskStatus, TaskSummary, list_stored_tasks,
 };
+use quarterdeck_store::MemoryStore;
 use serde_json::{Value, json};
 
 use super::crashing_store::{CrashPoint, CrashingStore};
@@ -372,7 +373,7 @@ fn every_task_is_told_once_whatever_crashes() {
     let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
     let told = runner.run(&prop::collection::vec(life(), 1..6), |lives| {
-        let store = CrashingStore::new();
+        let store = CrashingStore::new(Arc::new(MemoryStore::new()));
         let mut history =
             History { store: store.clone(), snapshot: snapshot.clone(), session: None, turns: 0 };
         for Life { death, pauses_ms } in &lives {
@@ -401,4 +402,24 @@ fn every_task_is_told_once_whatever_crashes() {
         Ok(())
     });
     told.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_task_is_waited_for_by_its_own_client_alone() {
+    let fixture = Fixture::new();
+    let (_session, connection) = fixture.open("ann", Mode::Text).await;
+    let id = task_id(&submit_one(&connection, call("report", "gated")).await);
+    // Another client's task, and none at all, are nothing to wait for.
+    fixture.orchestrator.task_ended("bob", &id).await;
+    fixture.orchestrator.task_ended("ann", "task_0").await;
+    let early = tokio::time::timeout(Duration::from_secs(1), fixture.orchestrator.task_ended("ann", &id));
+    assert!(early.await.is_err(), "it still runs");
+    let (orchestrator, task) = (fixture.orchestrator.clone(), id.clone());
+    let waiting = tokio::spawn(async move { orchestrator.task_ended("ann", &task).await });
+    tokio::task::yield_now().await;
+    fixture.effects.gate.notify_one();
+    waiting.await.unwrap();
+    let task = fixture.orchestrator.client_task("ann", &id).await.unwrap().unwrap();
+    assert_eq!(task.status, TaskStatus::Done, "what it came to is known when its end is");
+    fixture.orchestrator.task_ended("ann", &id).await;
 }

@@ -2,6 +2,8 @@
 
 mod activating;
 mod bundles;
+mod following;
+mod nodes;
 mod pinning;
 mod property;
 mod restarting;

@@ -7,11 +7,10 @@ use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, co
 use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{Mode, Outcome, Store, ToolError, ToolResponse, native_source_hash};
 use quarterdeck_runtime::{
-    AllowedDigests, Bundle, BundleFolder, Call, Client, NativeHost, Orchestrator, Registry, Rollout,
-    RuntimeParts, Session, VersionAdmin,
+    AllowedDigests, Bundle, BundleFolder, Call, Client, NativeHost, NodeParts, Orchestrator, Registry,
+    Rollout, RuntimeParts, Session, VersionAdmin,
 };
-use quarterdeck_store::MemoryStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
 
 use crate::orchestrator::fixture::{AuditRecorder, ManualClock, submit_one};
@@ -67,7 +66,7 @@ pub(crate) struct Disk {
 impl Disk {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { store: Arc::new(MemoryStore::new()), folder, runs: Runs::default() }
+        Self { store: new_store(), folder, runs: Runs::default() }
     }
 
     pub(crate) fn bundle_file(&self, number: usize) -> std::path::PathBuf {
@@ -91,6 +90,15 @@ impl World {
     }
 
     pub(crate) async fn start_with(disk: &Disk, base: usize, allowed: AllowedDigests) -> Self {
+        Self::start_node(disk, base, allowed, None).await
+    }
+
+    pub(crate) async fn start_node(
+        disk: &Disk,
+        base: usize,
+        allowed: AllowedDigests,
+        node: Option<&str>,
+    ) -> Self {
         let runs = disk.runs.clone();
         let hash: &'static str = Box::leak(native_source_hash([("handler.rs", HANDLER)]).into_boxed_str());
         let handlers = ["say", "ask"].map(|id| {
@@ -105,11 +113,13 @@ impl World {
         let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
             audit: audit.clone(),
+            node: node.map(|name| NodeParts { name: name.into(), address: format!("http://{name}.test") }),
             ..RuntimeParts::new(disk.store.clone())
         });
         let folder = BundleFolder::new(disk.folder.path().to_owned(), 8);
         let admin = VersionAdmin::new(registry.clone(), orchestrator.clone(), folder, allowed, MAX_LOADED);
         admin.keep_base(&base);
+        orchestrator.renew_node().await.unwrap();
         admin.restore().await.unwrap();
         Self { registry, orchestrator, admin: Arc::new(admin), audit, clock }
     }
