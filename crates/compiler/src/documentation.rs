@@ -66,12 +66,29 @@ impl Example {
     }
 }
 
+/// One example call of a guide.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExampleCall {
+    pub args: Value,
+    /// Whether the answer that the guide shows below it is an error: one with `"ok": false`.
+    pub is_refused: bool,
+}
+
 /// The example calls of a guide, as they stand in an artifact. Blocks that are not calls are left out.
-pub fn example_calls(documentation: &str) -> Vec<Value> {
+pub fn example_calls(documentation: &str) -> Vec<ExampleCall> {
     let file = Arc::new(SourceFile { path: String::new(), text: documentation.to_owned() });
-    let examples = Outline::of(&file).examples(&file);
-    let values = examples.iter().filter_map(|example| serde_json::from_str(example.text()).ok());
-    values.filter(|value: &Value| value.get("ok").is_none()).collect()
+    let outline = Outline::of(&file);
+    let calls: Vec<_> = outline.examples(&file).iter().map(|example| example.span.start).collect();
+    let mut examples: Vec<ExampleCall> = Vec::new();
+    for block in outline.blocks.iter().filter(|block| block.language == "json") {
+        let Ok(value) = serde_json::from_str::<Value>(&file.text[block.content.clone()]) else { continue };
+        if calls.contains(&block.content.start) && value.get("ok").is_none() {
+            examples.push(ExampleCall { args: value, is_refused: false });
+        } else if let Some(example) = examples.last_mut() {
+            example.is_refused |= value.get("ok") == Some(&Value::Bool(false));
+        }
+    }
+    examples
 }
 
 /// Reads the documentation of a folder, reporting what is wrong with it.

@@ -1,8 +1,8 @@
 //! Diagnostics as text and as JSON.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use quarterdeck_contracts::handler::Position;
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use quarterdeck_contracts::handler::{HandlerFault, Position, SourceExcerpt, StackFrame};
 use serde_json::{Value, json};
 
 use crate::{Diagnostic, Place, Severity};
@@ -19,10 +19,6 @@ pub enum Style {
 /// One diagnostic with its source excerpt, as a modern compiler shows it. `folder` is put before each path, so that
 /// a terminal can open the file.
 pub fn render(diagnostic: &Diagnostic, folder: &str, style: Style) -> String {
-    let renderer = match style {
-        Style::Coloured => Renderer::styled(),
-        Style::Plain => Renderer::plain(),
-    };
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -40,7 +36,46 @@ pub fn render(diagnostic: &Diagnostic, folder: &str, style: Style) -> String {
         }
     };
     let group = group.element(Level::HELP.message(printable(&diagnostic.help)));
-    renderer.decor_style(DecorStyle::Ascii).render(&[group])
+    renderer(style).render(&[group])
+}
+
+/// A handler's fault in the form of a diagnostic, with its stack as a note.
+pub fn render_fault(fault: &HandlerFault, folder: &str, style: Style) -> String {
+    let title = Level::ERROR.primary_title(printable(&fault.message));
+    let mut group = match &fault.excerpt {
+        None => Group::with_title(title),
+        Some(excerpt) => title.element(snippet(excerpt, folder)),
+    };
+    let calls = fault.frames.iter().map(|frame| {
+        let frame = StackFrame { file: joined(folder, &frame.file), ..frame.clone() };
+        format!("at {frame}")
+    });
+    let stack = calls.collect::<Vec<_>>().join("\n");
+    if !stack.is_empty() {
+        group = group.element(Level::NOTE.message(printable(&stack)));
+    }
+    if let Some(hint) = &fault.hint {
+        group = group.element(Level::HELP.message(printable(hint)));
+    }
+    renderer(style).render(&[group])
+}
+
+fn snippet<'a>(excerpt: &SourceExcerpt, folder: &str) -> Snippet<'a, Annotation<'a>> {
+    let text = printable(&excerpt.text);
+    let at = |letters: usize| text.char_indices().nth(letters).map_or(text.len(), |(at, _)| at);
+    let span = at(excerpt.caret as usize)..at(excerpt.caret as usize + 1);
+    Snippet::source(text)
+        .line_start(excerpt.line as usize)
+        .path(joined(folder, &excerpt.file))
+        .annotation(AnnotationKind::Primary.span(span))
+}
+
+fn renderer(style: Style) -> Renderer {
+    let renderer = match style {
+        Style::Coloured => Renderer::styled(),
+        Style::Plain => Renderer::plain(),
+    };
+    renderer.decor_style(DecorStyle::Ascii)
 }
 
 /// One diagnostic as data.
@@ -73,5 +108,5 @@ fn joined(folder: &str, path: &str) -> String {
 
 /// Keeps what came from a file from steering a terminal.
 fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c }).collect()
 }

@@ -37,7 +37,7 @@ rules! {
     NO_TOOLS = "QD0001" "no-tools" Error
         "The tools folder holds no tool. A tool is a folder whose name does not begin with `_` or `.`. Check `--tools`, or make a first one with `quarterdeck new NAME`.";
     MISSING_FILE = "QD0002" "missing-file" Error
-        "A tool folder has `schema.json`, `guide.md` (or the older pair `doc_summary.md` and `doc.md`) and one handler (`handler.js` or `handler.rs`). Add what is missing, or rename the folder to begin with `_` if it is not a tool.";
+        "A tool folder has `schema.json`, `guide.md` (or the older pair `doc_summary.md` and `doc.md`) and one handler (`handler.js`, `handler.rs` or `handler.mcp.json`). Add what is missing, or rename the folder to begin with `_` if it is not a tool.";
     UNREADABLE_FILE = "QD0003" "unreadable-file" Error
         "A file or folder cannot be read: its permissions, a link that leads nowhere or in a circle, or something that is not a regular file. Make it a readable file.";
     FILE_TOO_LARGE = "QD0004" "file-too-large" Error
@@ -49,13 +49,15 @@ rules! {
     DUPLICATE_KEY = "QD0007" "duplicate-key" Error
         "An object has the same key twice; readers disagree on which one counts. Remove one.";
     TWO_HANDLERS = "QD0008" "handler-count" Error
-        "A tool has exactly one handler file: `handler.js` or `handler.rs`. Remove the other one.";
+        "A tool has exactly one handler file: `handler.js`, `handler.rs` or `handler.mcp.json`. Remove the other one.";
     TWO_DOCUMENTATIONS = "QD0009" "two-documentations" Error
         "A tool is documented by `guide.md`, or by the older pair `doc_summary.md` and `doc.md`, not by both. Keep `guide.md`.";
     DUPLICATE_ID = "QD0010" "duplicate-tool-id" Error
         "Two folders stand for the same tool id (`kb-search` and `kb_search` are both `kb_search`). Rename one of them.";
     BAD_FOLDER_NAME = "QD0011" "bad-folder-name" Error
         "The folder's name, with dashes as underscores, is what models call, so it must be a name that every provider takes: a letter or underscore first, then letters, digits and underscores, at most 64 characters.";
+    OTHER_HANDLER = "QD0012" "handler-not-taken" Error
+        "A handler is `handler.js`, an ES module, or `handler.rs`. TypeScript is not taken yet: write `handler.js` with types in JSDoc comments, which editors check all the same, or compile `handler.ts` to `handler.js` first and keep both.";
 
     // The definition.
     MISSING_FIELD = "QD0101" "missing-field" Error
@@ -183,7 +185,13 @@ rules! {
     RESPONSE_VERSION = "QD0404" "response-version" Error
         "`responseSchemaVersion` is \"1.0.0\", \"1.1.0\" or \"2.0.0\", written as a plain string so that it can be read without running the handler.";
     NOT_COMPILED_IN = "QD0405" "not-compiled-in" Warning
-        "The binary in use was built without this `handler.rs`, or with another state of it. Run `cargo build` and use the new binary; the registry will not load otherwise.";
+        "The binary in use was built without this `handler.rs`, or with another state of it. Run `cargo build` and use the new binary; until then the tool is left out where this binary runs it, and the others are served.";
+    NODE_ONLY = "QD0406" "node-only" Warning
+        "The handler uses `require` or `process`, which Node has and handlers do not, so the line throws when it is reached. `import` from \"quarterdeck\" or from a file of the tool's folder; declare keys under `secrets`, and the server adds them to requests.";
+    MCP_BINDING = "QD0407" "mcp-binding" Error
+        "`handler.mcp.json` says which tool of which MCP server the folder stands for, and pins it: `{ \"server\", \"tool\", \"digest\" }`. `published.json` beside it is what the server published when the tool was imported, and has that digest. `quarterdeck mcp import` and `mcp update --accept` write both; a change of theirs belongs into `schema.json` and `guide.md`.";
+    UNKNOWN_MCP_SERVER = "QD0408" "unknown-mcp-server" Warning
+        "`handler.mcp.json` names a server that has no table `[mcp.servers.NAME]` in the configuration of this machine, so the tool is unavailable here. Add it with `quarterdeck mcp add`, or correct the name.";
 
     // Providers.
     LEFT_OUT = "QD0501" "left-out" Warning

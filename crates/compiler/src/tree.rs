@@ -40,6 +40,8 @@ pub struct Folder {
     marked: BTreeSet<String>,
     /// Names that exist but could not be read, so that they are not also reported as missing.
     unreadable: Vec<String>,
+    /// Files directly in the folder that are no part of a tool, by name.
+    others: BTreeSet<String>,
     pub(crate) problems: Vec<Diagnostic>,
 }
 
@@ -114,6 +116,7 @@ impl Folder {
             binaries: HandlerFiles::new(),
             marked: BTreeSet::new(),
             unreadable: Vec::new(),
+            others: BTreeSet::new(),
             problems: Vec::new(),
         }
     }
@@ -127,6 +130,11 @@ impl Folder {
     pub(crate) fn has(&self, name: &str) -> bool {
         let path = self.path_of(name);
         self.files.contains_key(&path) || self.binaries.contains_key(&path) || self.unreadable.contains(&path)
+    }
+
+    /// The same for a file that may be no part of a tool.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.has(name) || self.others.contains(name)
     }
 
     /// Every file that could be part of the handler, byte for byte as on disk.

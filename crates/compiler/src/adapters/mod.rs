@@ -12,6 +12,7 @@ mod mcp;
 mod names;
 mod nullable;
 mod openai;
+pub mod openai_compatible;
 mod openai_strict;
 mod place;
 mod renaming;
@@ -67,6 +68,7 @@ impl Form {
         match provider {
             Provider::Openai => plain(openai::adapt),
             Provider::OpenaiStrict => Self { is_optional: true, ..plain(openai_strict::adapt) },
+            Provider::OpenaiCompatible => plain(openai_compatible::adapt),
             Provider::GeminiNative => {
                 Self { has_nullable: true, takes_name: names::gemini_native, ..plain(gemini_native::adapt) }
             }

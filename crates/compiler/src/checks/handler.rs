@@ -18,7 +18,7 @@ pub(crate) fn check(
     let (kind, inspector) = match present[..] {
         [only] => only,
         [] => {
-            problems.push(missing(folder, inspectors));
+            problems.push(not_taken(folder).unwrap_or_else(|| missing(folder, inspectors)));
             return None;
         }
         [(_, one), (_, other), ..] => {
@@ -42,6 +42,29 @@ pub(crate) fn check(
         Some((path, hash))
     });
     Some(HandlerRef { kind: kind.clone(), path: entry.clone(), files: hashed.collect() })
+}
+
+/// A handler in a form that is not taken, with the way out.
+fn not_taken(folder: &Folder) -> Option<Diagnostic> {
+    const TYPESCRIPT: &str = "write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to \
+                              `handler.js` first and keep both";
+    const FORMS: [(&str, &str, &str); 5] = [
+        ("handler.ts", "TypeScript is not taken yet", TYPESCRIPT),
+        ("handler.mts", "TypeScript is not taken yet", TYPESCRIPT),
+        (
+            "handler.mjs",
+            "the file of a handler has another name",
+            "rename it to `handler.js`, which is an ES module too",
+        ),
+        ("handler.cjs", "CommonJS is not taken", "write `handler.js` as an ES module that exports `execute`"),
+        ("handler.py", "Python is not taken", "write `handler.js` or `handler.rs`"),
+    ];
+    let (name, reason, help) = FORMS.into_iter().find(|(name, ..)| folder.names(name))?;
+    let place = Place::Path(format!("{}/{name}", folder.name));
+    Some(
+        Diagnostic::new(&rules::OTHER_HANDLER, format!("`{name}` cannot be the handler: {reason}"), help)
+            .at(place),
+    )
 }
 
 fn missing(folder: &Folder, inspectors: &Inspectors) -> Diagnostic {
@@ -68,6 +91,20 @@ fn rule_and_help(kind: FindingKind) -> (&'static Rule, &'static str) {
         FindingKind::NoExecute => {
             (&rules::NO_EXECUTE, "export an `execute` function, as `tools/README.md` shows")
         }
+        FindingKind::CommonJs => (
+            &rules::NO_EXECUTE,
+            "this is CommonJS, and handlers are ES modules: write `export async function execute({ args, context }) { … }`",
+        ),
+        FindingKind::NodeRequire => (
+            &rules::NODE_ONLY,
+            "`import` from \"quarterdeck\" or from a file of this folder, such as \"./parse.js\"; `fetch`, `URL` and `crypto` are there \
+             without an import",
+        ),
+        FindingKind::NodeProcess => (
+            &rules::NODE_ONLY,
+            "declare a key under `secrets` in schema.json, and the server adds it to requests; what is no secret is a constant of \
+             the handler",
+        ),
         FindingKind::Import => (
             &rules::BAD_IMPORT,
             "import from \"quarterdeck\" or from a file of this folder, such as \"./parse.js\"",
@@ -76,6 +113,18 @@ fn rule_and_help(kind: FindingKind) -> (&'static Rule, &'static str) {
             &rules::RESPONSE_VERSION,
             "write `export const responseSchemaVersion = \"1.1.0\";` or remove the export",
         ),
-        FindingKind::NotCompiledIn => (&rules::NOT_COMPILED_IN, "run `cargo build` and use the new binary"),
+        FindingKind::NotCompiledIn => (
+            &rules::NOT_COMPILED_IN,
+            "run `cargo build` and use the new binary; until then the tool is left out",
+        ),
+        FindingKind::Binding => (
+            &rules::MCP_BINDING,
+            "`quarterdeck mcp update SERVER` shows what the server says now, and `--accept` writes these files; or import the tool \
+             again",
+        ),
+        FindingKind::UnknownServer => (
+            &rules::UNKNOWN_MCP_SERVER,
+            "add it with `quarterdeck mcp add NAME --url URL` or `--command COMMAND`; until then the tool is unavailable",
+        ),
     }
 }

@@ -81,6 +81,8 @@ impl<'a> FolderReader<'a> {
                 }
                 Err(error) => self.report(&path, &error),
             }
+        } else if depth == 0 && self.folder.others.len() < MAX_FILES_PER_TOOL {
+            self.folder.others.insert(name.to_owned());
         }
     }
 

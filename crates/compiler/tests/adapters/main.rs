@@ -10,6 +10,7 @@ mod gemini_corpus;
 mod gemini_native;
 mod gemini_unions;
 mod invariants;
+mod openai_compatible;
 mod openai_strict;
 mod passed_through;
 mod random_schema;

@@ -76,6 +76,98 @@ fn a_handler_parses_exports_execute_and_imports_what_it_may() {
 }
 
 #[test]
+fn a_handler_in_a_form_that_is_not_taken_is_refused_with_the_way_out() {
+    for (name, expected) in [
+        (
+            "handler.ts",
+            expect![[r#"
+                error QD0012 greet/handler.ts
+                  `handler.ts` cannot be the handler: TypeScript is not taken yet
+                  help: write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to `handler.js` first and keep both
+            "#]],
+        ),
+        (
+            "handler.cjs",
+            expect![[r#"
+                error QD0012 greet/handler.cjs
+                  `handler.cjs` cannot be the handler: CommonJS is not taken
+                  help: write `handler.js` as an ES module that exports `execute`
+            "#]],
+        ),
+        (
+            "handler.mjs",
+            expect![[r#"
+                error QD0012 greet/handler.mjs
+                  `handler.mjs` cannot be the handler: the file of a handler has another name
+                  help: rename it to `handler.js`, which is an ES module too
+            "#]],
+        ),
+    ] {
+        let files = sound();
+        std::fs::rename(files.join("greet/handler.js"), files.join(&format!("greet/{name}"))).unwrap();
+        check(&files, expected);
+        // What it was compiled to lies beside it.
+        files.write("greet/handler.js", "export function execute() {}");
+        check(
+            &files,
+            expect![[r#"
+            fine
+        "#]],
+        );
+    }
+}
+
+#[test]
+fn what_only_node_has_is_told_where_it_stands() {
+    let files = sound();
+    files.write("greet/handler.js", "const fs = require('fs');\nmodule.exports.execute = () => fs;");
+    check(
+        &files,
+        expect![[r#"
+            warning QD0406 greet/handler.js:1:12 `require`
+              handlers have no `require`: this line will throw
+              help: `import` from "quarterdeck" or from a file of this folder, such as "./parse.js"; `fetch`, `URL` and `crypto` are there without an import
+            error QD0402 greet/handler.js:2:1 `module`
+              the handler does not export `execute`: `module` exports nothing
+              help: this is CommonJS, and handlers are ES modules: write `export async function execute({ args, context }) { … }`
+        "#]],
+    );
+    files.write("greet/handler.js", "export default function execute() {}");
+    check(
+        &files,
+        expect![[r#"
+            error QD0402 greet/handler.js:1:1 `export`
+              the handler exports a default and no `execute`: write `export async function execute`
+              help: export an `execute` function, as `tools/README.md` shows
+        "#]],
+    );
+    files.write("greet/handler.js", "import { ToolEror } from 'quarterdeck';\nexport function execute() {}");
+    check(
+        &files,
+        expect![[r#"
+            error QD0403 greet/handler.js:1:10 `ToolEror`
+              Could not find export 'ToolEror' in module 'quarterdeck'; it has ToolError, ErrorType, IntentType and validateToolResponse
+              help: import from "quarterdeck" or from a file of this folder, such as "./parse.js"
+        "#]],
+    );
+    files.write(
+        "greet/handler.js",
+        "export function execute() {\n  return require('fs') ?? process.env.HOME;\n}",
+    );
+    check(
+        &files,
+        expect![[r#"
+            warning QD0406 greet/handler.js:2:10 `require`
+              handlers have no `require`: this line will throw
+              help: `import` from "quarterdeck" or from a file of this folder, such as "./parse.js"; `fetch`, `URL` and `crypto` are there without an import
+            warning QD0406 greet/handler.js:2:27 `process`
+              handlers have no `process`: this line will throw
+              help: declare a key under `secrets` in schema.json, and the server adds it to requests; what is no secret is a constant of the handler
+        "#]],
+    );
+}
+
+#[test]
 fn a_native_handler_that_is_not_in_the_binary_is_noticed() {
     let files = sound();
     std::fs::remove_file(files.join("greet/handler.js")).unwrap();
@@ -85,7 +177,7 @@ fn a_native_handler_that_is_not_in_the_binary_is_noticed() {
         expect![[r#"
         warning QD0405 greet/handler.rs
           this handler is not part of the binary in use
-          help: run `cargo build` and use the new binary
+          help: run `cargo build` and use the new binary; until then the tool is left out
     "#]],
     );
     files.write("greet/handler.rs", "pub fn execute() {}");

@@ -32,7 +32,7 @@ fn a_provider_that_cannot_take_a_tool_is_left_out_and_the_others_are_not() {
     );
     let tool = artifact(&files).tools.remove(0);
     let providers: Vec<_> = tool.provider_schemas.keys().map(|provider| provider.as_str()).collect();
-    assert_eq!(providers, ["openai", "geminiNative", "geminiJsonSchema", "mcp"]);
+    assert_eq!(providers, ["openai", "openaiCompatible", "geminiNative", "geminiJsonSchema", "mcp"]);
 }
 
 #[test]
