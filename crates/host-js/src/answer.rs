@@ -1,23 +1,27 @@
 //! What an ended execution means for its caller.
 
-use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, HostError};
+use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, HandlerFault, HostError};
 use quarterdeck_contracts::{AnswerError, HandlerAnswer, Outcome, ToolError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::fault::FaultReporter;
 
 /// How an execution ended, as the engine reports it.
 #[derive(Debug)]
 pub(crate) enum Ending {
     /// `execute` returned this JSON.
     Answer(String),
-    /// It returned something that JSON cannot express: `undefined`, a function.
-    Nothing,
+    /// It returned something that JSON cannot express, of this type: `undefined`, a function.
+    Nothing(String),
+    /// Its answer could not be written as JSON.
+    Unwritable(Thrown),
     /// It threw this `error` of an envelope.
     Failure(String),
-    /// It let an error of a capability pass.
-    Capability(String),
+    /// It let an error of a capability pass: the reason as JSON, and where it had asked.
+    Capability { reason: String, stack: String },
     /// It threw something else.
-    Crashed(String),
+    Crashed(Thrown),
     /// It went over this limit.
     OverLimit(&'static str),
     /// It was stopped at its deadline, while it computed.
@@ -26,49 +30,133 @@ pub(crate) enum Ending {
     Refused(HostError),
 }
 
+/// What a handler threw, as an operator reads it.
+#[derive(Debug)]
+pub(crate) struct Thrown {
+    /// `TypeError: not a function`.
+    pub(crate) head: String,
+    /// The engine's stack, or nothing.
+    pub(crate) stack: String,
+}
+
+impl From<&str> for Thrown {
+    fn from(head: &str) -> Self {
+        Self { head: head.to_owned(), stack: String::new() }
+    }
+}
+
+impl Thrown {
+    fn to_text(&self) -> String {
+        format!("{}\n{}", self.head, self.stack).trim_end().to_owned()
+    }
+}
+
+/// Why there is no answer: the error for the caller, and for the handler's author what is behind it.
+type NoAnswer = (HostError, Option<HandlerFault>);
+
 impl Ending {
     /// Reads what `prelude.js` says at the end.
-    pub(crate) fn parse(kind: &str, text: String) -> Self {
+    pub(crate) fn parse(kind: &str, text: String, stack: String) -> Self {
         match (kind, text.as_str()) {
             ("answer", _) => Self::Answer(text),
-            ("nothing", _) => Self::Nothing,
+            ("nothing", _) => Self::Nothing(text),
+            ("unwritable", _) => Self::Unwritable(Thrown { head: truncated(text), stack: truncated(stack) }),
             ("failure", _) => Self::Failure(text),
-            ("capability", _) => Self::Capability(text),
+            ("capability", _) => Self::Capability { reason: text, stack: truncated(stack) },
             ("limit", "memory") => Self::OverLimit("memory"),
             ("limit", "stack") => Self::OverLimit("stack"),
             ("limit", "answer") => Self::OverLimit("answer size"),
-            _ => Self::Crashed(truncated(text)),
+            _ => Self::Crashed(Thrown { head: truncated(text), stack: truncated(stack) }),
         }
     }
 
-    /// The answer, or why there is none.
-    pub(crate) fn into_answer(self, limit_ms: u64, answer_limit: usize) -> Result<HandlerAnswer, HostError> {
+    /// The answer, or why there is none. What is wrong with the handler is reported.
+    pub(crate) fn into_answer(
+        self,
+        limit_ms: u64,
+        answer_limit: usize,
+        faults: &FaultReporter<'_>,
+    ) -> Result<HandlerAnswer, HostError> {
         let answer = match self {
             Self::Answer(text) if text.len() > answer_limit => {
-                return Err(HostError::OverLimit("answer size"));
+                Err((HostError::OverLimit("answer size"), None))
             }
-            Self::Answer(text) => HandlerAnswer::parse(read(&text)?)?,
-            Self::Nothing => return Err(AnswerError::NotAnObject.into()),
-            Self::Failure(text) => {
-                let error: ToolError = serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
-                HandlerAnswer::failure(error)
+            Self::Answer(text) => parse_answer(&text, faults),
+            Self::Nothing(kind) => {
+                let fault = faults.misshapen(&AnswerError::NotAnObject, &format!("returned {kind}"));
+                Err((AnswerError::NotAnObject.into(), Some(fault)))
             }
-            Self::Capability(text) => {
-                let reason: CapabilityErrorJson =
-                    serde_json::from_value(read(&text)?).map_err(AnswerError::BadError)?;
-                HandlerAnswer::failure(CapabilityError::from(reason).into())
+            Self::Unwritable(thrown) => {
+                let head = format!("the answer cannot be written as JSON: {}", thrown.head);
+                let thrown = Thrown { head, ..thrown };
+                Err((HostError::Crashed(thrown.to_text()), Some(faults.unwritable(&thrown))))
             }
-            Self::Crashed(text) => return Err(HostError::Crashed(text)),
-            Self::OverLimit(what) => return Err(HostError::OverLimit(what)),
-            Self::Stopped => return Err(HostError::TimedOut { limit_ms, computing: true }),
-            Self::Refused(error) => return Err(error),
+            Self::Failure(text) => parse_failure(&text).map(HandlerAnswer::failure).map_err(|error| {
+                let fault = error.to_fault();
+                (error, fault)
+            }),
+            Self::Capability { reason, stack } => {
+                parse_reason(&reason).map_err(|error| (error, None)).map(|reason| {
+                    faults.report(faults.capability(&reason, &stack));
+                    HandlerAnswer::failure(reason.into())
+                })
+            }
+            Self::Crashed(thrown) => {
+                Err((HostError::Crashed(thrown.to_text()), Some(faults.thrown(&thrown))))
+            }
+            Self::OverLimit(what) => Err((HostError::OverLimit(what), None)),
+            Self::Stopped => Err((HostError::TimedOut { limit_ms, computing: true }, None)),
+            Self::Refused(error) => Err((error, None)),
         };
+        let answer = answer.map_err(|(error, fault)| {
+            fault.into_iter().for_each(|fault| faults.report(fault));
+            error
+        })?;
         match &answer.outcome {
             Outcome::Failure(error) if error.kind.is_confirmation() => Err(HostError::Crashed(format!(
                 "it raised {}, which is not a handler's to raise",
                 error.kind
             ))),
             _ => Ok(answer),
+        }
+    }
+}
+
+fn parse_answer(text: &str, faults: &FaultReporter<'_>) -> Result<HandlerAnswer, NoAnswer> {
+    let value = read(text).map_err(|error| (error, None))?;
+    HandlerAnswer::parse(value).map_err(|error| {
+        // Read again: a good answer is not copied for the sake of a bad one.
+        let returned = read(text).as_ref().map(shape_of).unwrap_or_default();
+        let fault = faults.misshapen(&error, &returned);
+        (error.into(), Some(fault))
+    })
+}
+
+fn parse_failure(text: &str) -> Result<ToolError, HostError> {
+    Ok(serde_json::from_value(read(text)?).map_err(AnswerError::BadError)?)
+}
+
+fn parse_reason(text: &str) -> Result<CapabilityError, HostError> {
+    let reason: CapabilityErrorJson = serde_json::from_value(read(text)?).map_err(AnswerError::BadError)?;
+    Ok(reason.into())
+}
+
+/// What a value is, without what is in it: that may be a user's.
+fn shape_of(value: &Value) -> String {
+    const MAX_KEYS: usize = 8;
+    match value {
+        Value::Null => "returned null".into(),
+        Value::Bool(_) => "returned a boolean".into(),
+        Value::Number(_) => "returned a number".into(),
+        Value::String(_) => "returned a text".into(),
+        Value::Array(_) => "returned a list".into(),
+        Value::Object(fields) if fields.is_empty() => "returned an object without fields".into(),
+        Value::Object(fields) => {
+            let mut keys: Vec<_> = fields.keys().take(MAX_KEYS).map(|key| format!("`{key}`")).collect();
+            if fields.len() > MAX_KEYS {
+                keys.push("…".into());
+            }
+            format!("returned an object with {}", keys.join(", "))
         }
     }
 }

@@ -249,7 +249,9 @@ impl Bridge {
 
     fn add_reports<'js>(self: &Arc<Self>, ctx: &Ctx<'js>, host: &Object<'js>) -> Result<()> {
         let bridge = self.clone();
-        let finish = move |kind: String, text: String| bridge.end(Ending::parse(&kind, text));
+        let finish = move |kind: String, text: String, stack: String| {
+            bridge.end(Ending::parse(&kind, text, stack));
+        };
         host.set("finish", Function::new(ctx.clone(), finish)?)?;
         let bridge = self.clone();
         let log = move |level: String, text: String| {

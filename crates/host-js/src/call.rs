@@ -23,6 +23,7 @@ use crate::answer::{CapabilityErrorJson, Ending};
 use crate::bridge::{Event, Link};
 use crate::engine::{Completion, CompletionResult, Engine, Input, Step};
 use crate::engine_pool::{EnginePool, HostState};
+use crate::fault::FaultReporter;
 use crate::fetch::{FetchRequest, ToolFetcher};
 use crate::handler_status::CallPermit;
 use crate::limits::{Control, TimeLimit};
@@ -89,7 +90,12 @@ impl Call {
             return Err(BUSY);
         }
         let has_ended = !matches!(ending, Ending::Stopped | Ending::Refused(_));
-        let answer = ending.into_answer(limit_ms, self.shared.config.max_answer_bytes);
+        let faults = FaultReporter {
+            program: &self.pool.program,
+            capabilities: &self.shared.config.capabilities,
+            context: &*self.context,
+        };
+        let answer = ending.into_answer(limit_ms, self.shared.config.max_answer_bytes, &faults);
         // What the handler began and did not wait for is still done, as long as there is time.
         let _ = timeout_at(deadline, async { while driver.requests.next().await.is_some() {} }).await;
         drop(driver);
@@ -103,7 +109,7 @@ impl Call {
         let (fetcher, warnings) = (self.fetcher.clone(), self.warnings.clone());
         let context = self.context.clone();
         Box::pin(async move {
-            let result = match fetcher.fetch(request, &context.facts().session.id).await {
+            let result = match fetcher.fetch(request, &*context).await {
                 Ok(response) => CompletionResult::Response(response.head(), response.body),
                 Err(failure) => {
                     if let Some(line) = failure.log_line
@@ -144,7 +150,8 @@ impl Call {
                     pool.refill();
                 }
                 Err(error) => {
-                    let _ = link.events.send(Event::Ended(Ending::Crashed(error.to_string())));
+                    let _ =
+                        link.events.send(Event::Ended(Ending::Crashed(error.to_string().as_str().into())));
                 }
             }
         });

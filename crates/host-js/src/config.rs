@@ -1,12 +1,11 @@
 //! The limits of a host.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
+use quarterdeck_outbound::Addresses;
 
 use crate::fetch::{FetchStandIn, ToolGrants};
 
@@ -102,27 +101,5 @@ impl Default for FetchConfig {
             grants: BTreeMap::new(),
             stand_in: None,
         }
-    }
-}
-
-/// Which addresses may be dialled.
-#[derive(Clone, Default)]
-pub enum Addresses {
-    /// Those of the public internet alone.
-    #[default]
-    Public,
-    /// Private and loopback ones too.
-    Any,
-    /// Those that a rule admits.
-    Where(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>),
-}
-
-impl fmt::Debug for Addresses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Public => "Public",
-            Self::Any => "Any",
-            Self::Where(_) => "Where(..)",
-        })
     }
 }

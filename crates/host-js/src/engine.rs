@@ -9,7 +9,7 @@ use rquickjs::module::{Declared, Evaluated};
 use rquickjs::promise::PromiseState;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Value};
 
-use crate::answer::Ending;
+use crate::answer::{Ending, Thrown};
 use crate::bridge::{Bridge, Link};
 use crate::config::HostConfig;
 use crate::limits::Control;
@@ -82,17 +82,21 @@ impl Engine {
         runtime.set_loader(ModuleResolver(program.clone()), reader.clone());
         let context = Context::custom::<Language>(&runtime).map_err(unmade)?;
         let engine = Self { context, bridge, _token: token };
-        engine.enter_with(|ctx| engine.install(ctx, program, &reader))?;
+        engine.enter_with(program, |ctx| engine.install(ctx, program, &reader))?;
         // From here on code of the handler's runs; the native code that set up the engine did not expect a limit.
         runtime.set_memory_limit(config.memory_bytes);
-        engine.enter_with(|ctx| engine.load_handler(ctx, program))?;
+        engine.enter_with(program, |ctx| engine.load_handler(ctx, program))?;
         Ok(engine)
     }
 
-    fn enter_with(&self, prepare: impl FnOnce(&Ctx<'_>) -> rquickjs::Result<()>) -> Result<(), HostError> {
+    fn enter_with(
+        &self,
+        program: &Program,
+        prepare: impl FnOnce(&Ctx<'_>) -> rquickjs::Result<()>,
+    ) -> Result<(), HostError> {
         self.context.with(|ctx| {
             prepare(&ctx).map_err(|error| match error {
-                rquickjs::Error::Exception => failure_of_loading(&self.bridge, &ctx.catch()),
+                rquickjs::Error::Exception => failure_of_loading(&self.bridge, program, &ctx.catch()),
                 other => HostError::Unloadable(other.to_string()),
             })
         })
@@ -221,23 +225,28 @@ fn evaluate<'js>(module: Module<'js, Declared>) -> rquickjs::Result<Module<'js, 
     Ok(module)
 }
 
-fn failure_of_loading(bridge: &Bridge, thrown: &Value<'_>) -> HostError {
+fn failure_of_loading(bridge: &Bridge, program: &Program, thrown: &Value<'_>) -> HostError {
     if bridge.must_stop() {
         return HostError::Unloadable("its top level takes too long".into());
     }
-    let exception = thrown.as_exception();
-    let message = exception.and_then(|exception| exception.message());
-    let stack = exception.and_then(|exception| exception.stack()).unwrap_or_default();
-    let message = message.unwrap_or_else(|| format!("its top level threw {thrown:?}"));
-    HostError::Unloadable(format!("{message}\n{stack}").trim_end().to_owned())
+    let thrown = match thrown.as_exception() {
+        Some(exception) => {
+            let name: Option<String> = exception.get("name").ok();
+            let message = exception.message().unwrap_or_default();
+            let name = name.unwrap_or_else(|| "Error".into());
+            Thrown { head: format!("{name}: {message}"), stack: exception.stack().unwrap_or_default() }
+        }
+        None => Thrown { head: format!("its top level threw {thrown:?}"), stack: String::new() },
+    };
+    HostError::FailedToLoad(Box::new(program.fault(&thrown)))
 }
 
 fn failure_of_call(error: &rquickjs::Error, ctx: &Ctx<'_>) -> Ending {
     let thrown = ctx.catch();
     match thrown.as_exception().and_then(|exception| exception.message()) {
         Some(message) if message == "out of memory" => Ending::OverLimit("memory"),
-        Some(message) => Ending::Crashed(message),
-        None => Ending::Crashed(error.to_string()),
+        Some(message) => Ending::Crashed(message.as_str().into()),
+        None => Ending::Crashed(error.to_string().as_str().into()),
     }
 }
 

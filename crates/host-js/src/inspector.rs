@@ -18,6 +18,7 @@ use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
 use crate::bytecode::Parser;
 use crate::dynamic;
 use crate::modules::{self, QUARTERDECK, Target, resolve};
+use crate::node_words;
 
 const MEMORY_LIMIT: usize = 64 << 20;
 /// Its name cannot be written in an import that we let pass.
@@ -110,9 +111,10 @@ impl Probe {
         // says nothing new.
         if self.graph.borrow().findings.is_empty() {
             match linked {
-                Err(reason) => self.report(FindingKind::Import, None, reason),
+                Err(reason) => self.report_link_error(reason),
                 Ok(()) => self.check_exports(),
             }
+            self.check_node_words();
         }
         let graph = self.graph.borrow();
         Inspection { files: graph.loaded.iter().cloned().collect(), findings: graph.findings.clone() }
@@ -145,12 +147,59 @@ impl Probe {
         }
     }
 
+    /// An import of a name that its module does not export, with the place of that name.
+    fn report_link_error(&self, reason: String) {
+        let name = reason.split('\'').nth(1).unwrap_or_default();
+        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let position = text.find(name).filter(|_| !name.is_empty()).map(|offset| Position::of(&text, offset));
+        let known = match reason.ends_with("in module 'quarterdeck'") {
+            true => "; it has ToolError, ErrorType, IntentType and validateToolResponse",
+            false => "",
+        };
+        self.report(FindingKind::Import, position, format!("{reason}{known}"));
+    }
+
     fn check_exports(&self) {
         if self.link("import { execute } from HANDLER;").is_err() {
-            self.report(FindingKind::NoExecute, None, "the handler does not export `execute`".into());
+            self.report_no_execute();
         }
         if self.link("import { responseSchemaVersion } from HANDLER;").is_ok() {
             self.check_response_version();
+        }
+    }
+
+    fn report_no_execute(&self) {
+        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let words = node_words::find(&text, |source| self.parser.parses(source));
+        if let Some(found) = words.iter().find(|found| found.kind == FindingKind::CommonJs) {
+            let position = Position::of(&text, found.offset);
+            let message = format!("the handler does not export `execute`: `{}` exports nothing", found.word);
+            return self.report(FindingKind::CommonJs, Some(position), message);
+        }
+        let (position, message) = match text.find("export default") {
+            Some(offset) if self.link("import handler from HANDLER;").is_ok() => (
+                Some(Position::of(&text, offset)),
+                "the handler exports a default and no `execute`: write `export async function execute`",
+            ),
+            _ => (None, "the handler does not export `execute`"),
+        };
+        self.report(FindingKind::NoExecute, position, message.into());
+    }
+
+    /// Warns of what will fail when it runs. Of a handler without `execute` there is more to say first.
+    fn check_node_words(&self) {
+        let files: Vec<_> = self.graph.borrow().loaded.iter().cloned().collect();
+        for file in files {
+            let text = self.graph.borrow().sources.get(&file).cloned().unwrap_or_default();
+            for found in node_words::find(&text, |source| self.parser.parses(source)) {
+                let kind = match found.kind {
+                    // An export in the wrong form is an error where it is the only one.
+                    FindingKind::CommonJs => continue,
+                    kind => kind,
+                };
+                let message = format!("handlers have no `{}`: this line will throw", found.word);
+                self.graph.borrow_mut().report(kind, &file, Some(Position::of(&text, found.offset)), message);
+            }
         }
     }
 

@@ -13,12 +13,15 @@ mod config;
 mod dynamic;
 mod engine;
 mod engine_pool;
+mod fault;
 mod fetch;
 mod handler_status;
+mod hints;
 mod host;
 mod inspector;
 mod limits;
 mod modules;
+mod node_words;
 mod priority;
 mod program;
 mod quarantine;
@@ -28,10 +31,8 @@ mod url;
 
 use quarterdeck_contracts::HandlerKind;
 
-pub use config::{Addresses, FetchConfig, HostConfig};
-pub use fetch::{
-    FetchAnswers, FetchStandIn, InvalidPrivateHost, PrivateHost, SecretText, StandInAnswer, ToolGrants,
-};
+pub use config::{FetchConfig, HostConfig};
+pub use fetch::{FetchAnswers, FetchStandIn, StandInAnswer, ToolGrants};
 pub use host::{HostStats, JsHost};
 pub use inspector::JsInspector;
 

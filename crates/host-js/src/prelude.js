@@ -14,6 +14,7 @@ const [SafePromise, SafeError, SafeRangeError, SafeTypeError, SafeInternalError,
 // stands a plain property, which can be set like before and has no effect.
 defineProperty(Error, 'prepareStackTrace', { value: undefined, writable: true, enumerable: false, configurable: true });
 const wellFormed = ((method) => (text) => apply(method, text, []))(String.prototype.toWellFormed);
+const captureStack = ((read) => () => apply(read, new SafeError(), []))(Object.getOwnPropertyDescriptor(Error.prototype, 'stack').get);
 const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
 
 /** Defines a global, as replaceable as the language's own names. */
@@ -28,10 +29,11 @@ function defineOn(object, name, value) {
 /** What a capability throws. Uncaught, the host makes the fitting error of the call from its reason. */
 class CapabilityError extends Error {
   #reason;
-  constructor(reason) {
+  constructor(reason, stack) {
     super(reason.message);
     this.#reason = reason;
     defineOn(this, 'name', 'CapabilityError');
+    defineOn(this, 'stack', stack);
     this.code = reason.code;
     if (reason.retryAfter !== undefined) this.retryAfter = reason.retryAfter;
   }
@@ -57,8 +59,10 @@ export function prepare(host) {
    */
   function wait(begin, finish, watch) {
     return new SafePromise((resolve, reject) => {
+      // Where the handler asked for it: when it is refused, nothing of the handler is on the stack any more.
+      const stack = captureStack();
       const id = begin();
-      waiting[id] = { __proto__: null, resolve, reject, finish };
+      waiting[id] = { __proto__: null, resolve, reject, finish, stack };
       if (watch === undefined) return;
       watch((reason) => {
         if (waiting[id] === undefined) return;
@@ -76,7 +80,7 @@ export function prepare(host) {
     if (entry === undefined) return;
     delete waiting[id];
     if (ok) entry.resolve(entry.finish(text, id));
-    else entry.reject(new CapabilityError(parse(text)));
+    else entry.reject(new CapabilityError(parse(text), entry.stack));
   }
 
   function fire(id) {
@@ -143,30 +147,30 @@ export function prepare(host) {
       text = stringify(value);
     } catch (error) {
       const limit = limitOf(error);
-      if (limit !== undefined) return host.finish('limit', limit);
-      return host.finish('crashed', `the answer cannot be written as JSON: ${describe(error)}`);
+      if (limit !== undefined) return host.finish('limit', limit, '');
+      return host.finish('unwritable', headOf(error), stackOf(error));
     }
-    if (text === undefined) host.finish('nothing', '');
-    else if (text.length > host.answerLimit) host.finish('limit', 'answer');
-    else host.finish('answer', text);
+    if (text === undefined) host.finish('nothing', typeof value, '');
+    else if (text.length > host.answerLimit) host.finish('limit', 'answer', '');
+    else host.finish('answer', text, '');
   }
 
   function reportFailure(error) {
     try {
       const limit = limitOf(error);
-      if (limit !== undefined) return host.finish('limit', limit);
+      if (limit !== undefined) return host.finish('limit', limit, '');
       const reason = reasonOf(error);
-      if (reason !== undefined) return host.finish('capability', stringify(reason));
+      if (reason !== undefined) return host.finish('capability', stringify(reason), stackOf(error));
       const failure = failureOf(error);
       if (failure === undefined) {
         // The engine throws null when it has no memory left to make an error.
         const note = error === null ? ', which is also what no memory left for an error looks like' : '';
-        return host.finish('crashed', describe(error) + note);
+        return host.finish('crashed', headOf(error) + note, stackOf(error));
       }
-      if (failure.length > host.answerLimit) return host.finish('limit', 'answer');
-      host.finish('failure', failure);
+      if (failure.length > host.answerLimit) return host.finish('limit', 'answer', '');
+      host.finish('failure', failure, '');
     } catch {
-      host.finish('crashed', 'it threw something that cannot be read');
+      host.finish('crashed', 'it threw something that cannot be read', '');
     }
   }
 
@@ -277,6 +281,24 @@ function failureOf(error) {
   } catch {
     failure.details = undefined;
     return stringify(failure);
+  }
+}
+
+/** What was thrown, without its stack. */
+function headOf(error) {
+  try {
+    return wellFormed(error instanceof SafeError ? `${error.name}: ${error.message}` : describe(error));
+  } catch {
+    return '[unprintable]';
+  }
+}
+
+/** Where it was thrown, or nothing. */
+function stackOf(error) {
+  try {
+    return error instanceof SafeError ? wellFormed(SafeString(error.stack)) : '';
+  } catch {
+    return '';
   }
 }
 

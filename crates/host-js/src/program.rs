@@ -9,6 +9,7 @@ use rquickjs::module::Declared;
 use rquickjs::{Ctx, Error, Module};
 
 use crate::bytecode::{Bytecode, Compiler, DebugInfo};
+use crate::fault::HandlerSources;
 use crate::modules::{QUARTERDECK, Target, resolve, scripts};
 
 pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
@@ -49,6 +50,8 @@ pub(crate) struct Program {
     /// Whether its text has the word `import`, without which it reaches no module but its entry.
     imports: bool,
     files: BTreeMap<String, Bytecode>,
+    /// What its author sees of a fault.
+    pub(crate) sources: HandlerSources,
     host_modules: Arc<HostModules>,
 }
 
@@ -59,6 +62,7 @@ impl Program {
     ) -> Result<Self, HostError> {
         let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
         let mut files = BTreeMap::new();
+        let mut texts = BTreeMap::new();
         let (mut uses_web, mut uses_abort, mut imports) = (false, false, false);
         for (path, source) in scripts(handler.files) {
             let bytecode = compiler.compile(path, &source, DebugInfo::Kept).map_err(HostError::Unloadable)?;
@@ -66,11 +70,21 @@ impl Program {
             uses_web |= WEB_NAMES.iter().any(|name| source.contains(name));
             uses_abort |= ABORT_NAMES.iter().any(|name| source.contains(name));
             imports |= source.contains("import");
+            texts.insert(path.to_owned(), source.into_owned());
         }
         if !files.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
         }
-        Ok(Self { entry: handler.entry.to_owned(), uses_web, uses_abort, imports, files, host_modules })
+        let sources = HandlerSources::new(handler, texts);
+        Ok(Self {
+            entry: handler.entry.to_owned(),
+            uses_web,
+            uses_abort,
+            imports,
+            files,
+            sources,
+            host_modules,
+        })
     }
 
     /// One of the host's own modules.

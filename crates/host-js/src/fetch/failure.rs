@@ -2,8 +2,8 @@
 
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 
-use super::address::Refusal;
 use super::redaction::Redactor;
+use quarterdeck_outbound::Refusal;
 
 /// A failed fetch. Addresses are for the log alone: a handler that learned them can map a private network.
 #[derive(Debug)]

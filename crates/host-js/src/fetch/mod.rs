@@ -1,8 +1,6 @@
 //! `fetch` for handlers: the hosts that the tool declares, on the public internet or opened by an operator, within
 //! limits, and with the tool's secrets added on the way.
 
-mod address;
-mod dial;
 mod failure;
 mod grants;
 mod redaction;
@@ -14,7 +12,8 @@ use std::sync::Arc;
 
 use ::url::Url;
 use quarterdeck_contracts::Metadata;
-use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
+use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, Context};
+use quarterdeck_outbound::{AddressRule, CheckedNames, OpenedHosts, PrivateHost, Refusal, literal_in};
 use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode};
@@ -22,11 +21,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::config::FetchConfig;
-use address::{AddressRule, Refusal, literal_in};
-use dial::{CheckedNames, OpenedHosts};
 use failure::Destination;
 pub(crate) use failure::FetchFailure;
-pub use grants::{InvalidPrivateHost, PrivateHost, SecretText, ToolGrants};
+pub use grants::ToolGrants;
 use redaction::Redactor;
 use redirect::Hop;
 use secrets::ToolSecrets;
@@ -104,7 +101,7 @@ impl Fetcher {
     /// The fetches of one tool, with what an operator has granted to it.
     pub(crate) fn for_tool(self: &Arc<Self>, metadata: &Metadata) -> Result<ToolFetcher, String> {
         let grants = self.config.grants.get(metadata.tool_id.as_str()).cloned().unwrap_or_default();
-        let mut ports: Vec<u16> = grants.private_hosts.iter().map(|host| host.port).collect();
+        let mut ports: Vec<u16> = grants.private_hosts.iter().map(PrivateHost::port).collect();
         ports.sort_unstable();
         ports.dedup();
         let opened = ports.into_iter().map(|port| {
@@ -150,13 +147,13 @@ pub(crate) struct ToolFetcher {
 }
 
 impl ToolFetcher {
-    /// Fetches for a call of this session. The caller's deadline bounds the time.
+    /// Fetches for a call. The caller's deadline bounds the time.
     pub(crate) async fn fetch(
         &self,
         request: FetchRequest,
-        session_id: &str,
+        context: &dyn Context,
     ) -> Result<FetchResponse, FetchFailure> {
-        let result = self.follow(request, session_id).await;
+        let result = self.follow(request, context).await;
         match &self.secrets.redactor {
             None => result,
             Some(redactor) => result
@@ -165,8 +162,13 @@ impl ToolFetcher {
         }
     }
 
-    async fn follow(&self, request: FetchRequest, session_id: &str) -> Result<FetchResponse, FetchFailure> {
-        let stand_in = self.shared.config.stand_in.as_ref().and_then(|known| known.for_session(session_id));
+    async fn follow(
+        &self,
+        request: FetchRequest,
+        context: &dyn Context,
+    ) -> Result<FetchResponse, FetchFailure> {
+        let session = &context.facts().session.id;
+        let stand_in = self.shared.config.stand_in.as_ref().and_then(|known| known.for_session(session));
         let mut hop = Hop {
             url: Url::parse(&request.url)
                 .map_err(|error| invalid(format!("the URL is malformed: {error}")))?,
@@ -185,7 +187,7 @@ impl ToolFetcher {
         for _ in 0..=MAX_REDIRECTS {
             let response = match &stand_in {
                 Some(answers) => self.stand_in_response(answers.as_ref(), &hop)?,
-                None => self.send(&hop).await?,
+                None => self.send(&hop, context).await?,
             };
             let Some(next) = redirect::target(&hop.url, &response)? else {
                 return self.read(hop.url, response).await;
@@ -196,14 +198,18 @@ impl ToolFetcher {
         Err(CapabilityError::new(CapabilityErrorCode::NotAvailable, "too many redirects").into())
     }
 
-    async fn send(&self, hop: &Hop) -> Result<Response, FetchFailure> {
+    async fn send(&self, hop: &Hop, context: &dyn Context) -> Result<Response, FetchFailure> {
         let client = self.opened_port(&hop.url).map_or(&self.shared.client, |opened| &opened.client);
         let (url, headers, has_secret) = self.secrets.add_to(hop, self.is_opened(&hop.url));
         let mut sending = client.request(hop.method.clone(), url).headers(headers);
         if let Some(body) = &hop.body {
             sending = sending.body(body.clone());
         }
-        let response = sending.send().await.map_err(|error| self.broken(&hop.url, &error))?;
+        let mut change = SentChange { context, is_sent: !hop.method.is_safe() };
+        let response = sending.send().await.map_err(|error| {
+            change.is_sent &= !error.is_connect();
+            self.broken(&hop.url, &error)
+        })?;
         let encoding = response.headers().get(CONTENT_ENCODING);
         if has_secret && encoding.is_some_and(|encoding| encoding != "identity") {
             let message =
@@ -344,6 +350,21 @@ impl ToolFetcher {
         let headers =
             response.headers().iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         Ok(FetchResponse { status: response.status(), url: url.into(), headers, body })
+    }
+}
+
+/// A request that may change something where it goes. It has, as far as can be known, unless nothing was connected to; also
+/// when the handler does not wait for the answer.
+struct SentChange<'a> {
+    context: &'a dyn Context,
+    is_sent: bool,
+}
+
+impl Drop for SentChange<'_> {
+    fn drop(&mut self) {
+        if self.is_sent {
+            self.context.mark_outside_effect();
+        }
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ::url::Url;
 use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode};
 use quarterdeck_contracts::{Metadata, SecretPlace, can_carry_secret};
+use quarterdeck_outbound::SecretText;
 use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, RANGE};
 
 use super::failure::FetchFailure;
-use super::grants::SecretText;
 use super::redaction::Redactor;
 use super::redirect::Hop;
 use super::{host_of, invalid};

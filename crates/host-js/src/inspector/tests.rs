@@ -109,7 +109,7 @@ fn a_name_that_is_not_exported_is_reported() {
         )],
         expect![[r#"
             files t/handler.js
-            Import t/handler.js Could not find export 'ToolErorr' in module 'quarterdeck'
+            Import t/handler.js:1:10 Could not find export 'ToolErorr' in module 'quarterdeck'; it has ToolError, ErrorType, IntentType and validateToolResponse
         "#]],
     );
 }
@@ -138,7 +138,7 @@ fn execute_must_be_exported() {
         &[("handler.js", "async function execute() {}\nexport default execute;")],
         expect![[r#"
             files t/handler.js
-            NoExecute t/handler.js the handler does not export `execute`
+            NoExecute t/handler.js:2:1 the handler exports a default and no `execute`: write `export async function execute`
         "#]],
     );
 }

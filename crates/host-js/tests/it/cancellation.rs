@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use quarterdeck_contracts::handler::{CancelReason, Context, Handler, HostError};
 use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome};
-use quarterdeck_host_js::{Addresses, FetchConfig, HostConfig, JsHost};
+use quarterdeck_host_js::{FetchConfig, HostConfig, JsHost};
+use quarterdeck_outbound::Addresses;
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use quarterdeck_contracts::Outcome;
 use quarterdeck_contracts::handler::Handler;
-use quarterdeck_host_js::{Addresses, FetchConfig, HostConfig, JsHost};
+use quarterdeck_host_js::{FetchConfig, HostConfig, JsHost};
+use quarterdeck_outbound::Addresses;
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -107,6 +108,28 @@ async fn a_declared_host_is_reached() {
     let text = echo["text"].as_str().unwrap().to_lowercase();
     assert!(text.starts_with("post /echo") && text.contains("x-mine: 1") && text.contains("hello"), "{text}");
     assert!(!text.contains("evil.example"), "{text}");
+}
+
+#[tokio::test]
+async fn a_request_that_may_change_something_counts_as_an_effect_once_it_was_sent() {
+    let port = server().await;
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let host = fetching(only_the_test_server());
+    let handler = fetcher(&host, &["localhost"]);
+    let tried = [
+        ("GET", port, "/json", false),
+        ("POST", port, "/echo", true),
+        ("DELETE", port, "/missing", true),
+        // Its answer is never whole.
+        ("POST", port, "/large", true),
+        ("POST", closed, "/echo", false),
+    ];
+    for (method, port, path, is_effect) in tried {
+        let context = FakeContext::new();
+        let args = json!({ "url": format!("http://localhost:{port}{path}"), "init": { "method": method } });
+        handler.run(args, context.clone(), TEN_SECONDS).await.unwrap();
+        assert_eq!(context.recorded().reached_outside, is_effect, "{method} {path}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 
 mod answers;
 mod cancellation;
+mod faults;
 mod fetching;
 mod hostile;
 mod pool;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::Outcome;
 use quarterdeck_contracts::handler::{CapabilityErrorCode, Handler};
-use quarterdeck_host_js::{Addresses, FetchConfig, HostConfig, JsHost};
+use quarterdeck_host_js::{FetchConfig, HostConfig, JsHost};
+use quarterdeck_outbound::Addresses;
 use serde_json::{Value, json};
 
 use crate::world::{AnswerMode, Slow, config, load_files, within};

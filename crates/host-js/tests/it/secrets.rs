@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use quarterdeck_contracts::Outcome;
 use quarterdeck_contracts::handler::{Handler, HostError};
 use quarterdeck_host_js::{
-    FetchAnswers, FetchConfig, FetchStandIn, HostConfig, JsHost, SecretText, StandInAnswer, ToolGrants,
+    FetchAnswers, FetchConfig, FetchStandIn, HostConfig, JsHost, StandInAnswer, ToolGrants,
 };
+use quarterdeck_outbound::SecretText;
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, CapabilityErrorCode, Context,
-    Handler, HandlerFiles, HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
+    Handler, HandlerFault, HandlerFiles, HandlerHost, HandlerToLoad, HostError, Limits, LogLevel,
 };
 use quarterdeck_contracts::{HandlerAnswer, Metadata, Outcome};
 use quarterdeck_host_js::{HostConfig, JsHost};
@@ -131,6 +131,10 @@ impl Slow {
     pub(crate) fn new(mode: AnswerMode) -> Arc<Self> {
         Arc::new(Self { inner: FakeContext::new(), mode, open: Arc::default() })
     }
+
+    pub(crate) fn faults(&self) -> Vec<HandlerFault> {
+        self.inner.recorded().faults
+    }
 }
 
 struct Open(Arc<AtomicUsize>);
@@ -153,6 +157,10 @@ impl Context for Slow {
     fn log(&self, level: LogLevel, text: &str) {
         assert_ne!(text, "panic", "on purpose");
         self.inner.log(level, text);
+    }
+
+    fn report_fault(&self, fault: HandlerFault) {
+        self.inner.report_fault(fault);
     }
 
     fn audit(&self, event: &str, data: Value) {
