@@ -25,6 +25,11 @@ pub struct Limits {
     pub max_retry_delay: Duration,
 }
 
+impl Limits {
+    /// How long a server on this machine may take to begin: it may have to load the model first.
+    pub const LOCAL_FIRST_BYTE: Duration = Duration::from_secs(5 * 60);
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

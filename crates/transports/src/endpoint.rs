@@ -103,6 +103,11 @@ impl Endpoint {
         self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string())
     }
 
+    /// Whether it listens on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        is_this_machine(&self.url)
+    }
+
     /// Removes the key from a text.
     pub(crate) fn redact(&self, text: String) -> String {
         match &self.key {
@@ -211,6 +216,11 @@ pub(crate) fn address(provider: &'static str, base_url: &str, path: &str) -> Res
     }
     let whole = format!("{}/{path}", base.as_str().trim_end_matches('/'));
     Url::parse(&whole).map_err(|error| wrong(&format!("does not make an address: {error}")))
+}
+
+/// Whether an address is on this machine.
+pub fn is_loopback_url(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_this_machine(&url))
 }
 
 pub(crate) fn is_this_machine(url: &Url) -> bool {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use quarterdeck_contracts::{ChatError, ChatErrorKind};
+use quarterdeck_contracts::{ChatError, ChatErrorKind, ContextOverflow};
 use serde_json::Value;
 
+use crate::overflow;
 use crate::retry::parse_retry_delay;
 
 /// How much of a provider's message is kept.
@@ -22,6 +23,8 @@ pub struct Fault {
     pub is_retryable: bool,
     /// Whether a quota is used up: then it is not retried, whatever a header says.
     pub(crate) is_quota_exhausted: bool,
+    /// What the model takes and what it was sent, where the provider says so.
+    pub(crate) context: Option<ContextOverflow>,
 }
 
 impl Fault {
@@ -32,6 +35,7 @@ impl Fault {
             retry_after: None,
             is_retryable: false,
             is_quota_exhausted: false,
+            context: None,
         }
     }
 
@@ -83,6 +87,7 @@ impl Fault {
             model: model.to_owned(),
             detail: self.detail,
             retry_after: self.retry_after,
+            context: self.context,
         }
     }
 }
@@ -115,6 +120,8 @@ struct ErrorBody {
     /// A status given as a number in the error itself.
     status: Option<u16>,
     retry_after: Option<Duration>,
+    /// The counts of a request that does not fit, as llama.cpp gives them.
+    context: Option<ContextOverflow>,
 }
 
 impl ErrorBody {
@@ -138,6 +145,8 @@ impl ErrorBody {
                 _ => {}
             }
         }
+        let count = |member: &str| error.get(member).and_then(Value::as_u64);
+        body.context = count("n_ctx").map(|limit| ContextOverflow { limit, sent: count("n_prompt_tokens") });
         for detail in error.get("details").and_then(Value::as_array).into_iter().flatten() {
             if let Some(reason) = detail.get("reason").and_then(Value::as_str) {
                 body.codes.push(reason.to_owned());
@@ -160,12 +169,15 @@ impl ErrorBody {
             message => format!("{opening}: {message}"),
         };
         let is_quota_exhausted = self.is_quota_error();
+        let is_too_long = kind == ChatErrorKind::TooLong;
+        let context = self.context.or_else(|| overflow::read(&self.message)).filter(|_| is_too_long);
         Fault {
             kind,
             detail,
             retry_after: self.retry_after,
             is_retryable: is_retryable && !is_quota_exhausted,
             is_quota_exhausted,
+            context,
         }
     }
 
@@ -187,7 +199,14 @@ impl ErrorBody {
         }
         // Anthropic, Gemini and most compatible servers say only in prose that the conversation is too long.
         let message = self.message.to_ascii_lowercase();
-        let too_long = ["prompt is too long", "context length", "context window", "context size"];
+        let too_long = [
+            "prompt is too long",
+            "context length",
+            "context window",
+            "context size",
+            "maximum model length",
+            "context the overflows",
+        ];
         let is_too_long = too_long.iter().any(|phrase| message.contains(phrase))
             || message.contains("token count") && message.contains("exceeds");
         let rejected = ["invalid_request_error", "INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION"];

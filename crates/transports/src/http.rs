@@ -25,7 +25,8 @@ pub(crate) struct HttpReply<A> {
     reader: Reader<A>,
     limits: Limits,
     deadline: Instant,
-    /// Until when the first byte must arrive; `None` once it has.
+    /// Until when the answer must begin; `None` once it has. Comments and empty events of a server that reads a long
+    /// prompt are no beginning.
     first_byte: Option<Instant>,
     received: usize,
 }
@@ -61,9 +62,10 @@ impl<A: Accumulator> HttpReply<A> {
     pub(crate) async fn step(&mut self, events: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
         let may_end = self.reader.progress() != Progress::Incomplete;
         let limit = if may_end { self.limits.idle.min(USAGE_TIMEOUT) } else { self.limits.idle };
+        let next = deadline_after(limit).min(self.deadline);
         let (until, waited) = match self.first_byte {
-            Some(until) => (until, self.limits.first_byte),
-            None => (deadline_after(limit).min(self.deadline), limit),
+            Some(until) if self.received == 0 || until > next => (until, self.limits.first_byte),
+            _ => (next, limit),
         };
         match timeout_at(until, self.response.chunk()).await {
             Err(_) if may_end => Ok(Step::End),
@@ -90,12 +92,15 @@ impl<A: Accumulator> HttpReply<A> {
     }
 
     fn take(&mut self, bytes: &[u8], events: &mut VecDeque<ChatEvent>) -> Result<Step, Fault> {
-        self.first_byte = None;
         self.received += bytes.len();
         if self.received > self.limits.response {
             return Err(Fault::garbled(format!("the answer is larger than {} bytes", self.limits.response)));
         }
-        Ok(if self.reader.feed(bytes, events)? == Progress::Ended { Step::End } else { Step::More })
+        let progress = self.reader.feed(bytes, events)?;
+        if !events.is_empty() || progress != Progress::Incomplete {
+            self.first_byte = None;
+        }
+        Ok(if progress == Progress::Ended { Step::End } else { Step::More })
     }
 }
 

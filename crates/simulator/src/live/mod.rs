@@ -27,7 +27,7 @@ use self::simulation::{ReplySource, Simulation};
 pub use self::connection::{ConnectionEnd, EndedBy};
 pub use self::report::{CallReport, Report};
 pub use self::scenario::{Disconnect, DisconnectAfter, Scenario, ScenarioError};
-pub use self::sound::{SpeechFuture, Voice};
+pub use self::sound::{SpeechFuture, Substitute, Voice};
 pub use self::wav::samples_from_wav;
 
 /// Gemini Live, simulated. Clones share everything: handles, the report, the count of connections.
@@ -51,9 +51,13 @@ impl LiveSimulator {
     /// Speaks with a voice instead of tones. To be set before the first connection.
     #[must_use]
     pub fn with_voice(self, voice: Arc<dyn Voice>) -> Self {
-        let mut simulation = Simulation::new(self.simulation.source.clone());
-        simulation.voice = Some(voice);
-        Self { simulation: Arc::new(simulation) }
+        self.rebuilt(|simulation| simulation.voice = Some(voice))
+    }
+
+    /// Sends this where nothing speaks. To be set before the first connection.
+    #[must_use]
+    pub fn with_substitute(self, substitute: Substitute) -> Self {
+        self.rebuilt(|simulation| simulation.substitute = substitute)
     }
 
     /// Serves one connection, from the handshake until it is closed. Reads tokio's clock and no other.
@@ -70,6 +74,14 @@ impl LiveSimulator {
     pub fn is_done(&self) -> bool {
         let state = self.simulation.state();
         state.is_played && state.open_connections == 0
+    }
+
+    fn rebuilt(self, change: impl FnOnce(&mut Simulation)) -> Self {
+        let old = &self.simulation;
+        let mut simulation = Simulation::new(old.source.clone());
+        (simulation.voice, simulation.substitute) = (old.voice.clone(), old.substitute);
+        change(&mut simulation);
+        Self { simulation: Arc::new(simulation) }
     }
 
     fn new(source: ReplySource) -> Self {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::conversation::Conversation;
 use super::report::Report;
 use super::scenario::Scenario;
-use super::sound::Voice;
+use super::sound::{Substitute, Voice};
 
 /// Over all conversations.
 const MAX_HANDLES: usize = 1_024;
@@ -19,6 +19,7 @@ const HANDLE_LIFETIME: Duration = Duration::from_secs(2 * 60 * 60);
 pub(super) struct Simulation {
     pub(super) source: ReplySource,
     pub(super) voice: Option<Arc<dyn Voice>>,
+    pub(super) substitute: Substitute,
     state: Mutex<SharedState>,
 }
 
@@ -48,7 +49,7 @@ impl Simulation {
         // Without random numbers, handles of two processes may be equal, which is harmless.
         let _ = getrandom::fill(&mut nonce);
         let state = SharedState { nonce: u32::from_ne_bytes(nonce), ..SharedState::default() };
-        Self { source, voice: None, state: Mutex::new(state) }
+        Self { source, voice: None, substitute: Substitute::default(), state: Mutex::new(state) }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, SharedState> {

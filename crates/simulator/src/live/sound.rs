@@ -1,4 +1,4 @@
-//! Synthesised speech, or tones instead of it.
+//! Synthesised speech, or tones or silence instead of it.
 
 use std::f32::consts::TAU;
 use std::future::Future;
@@ -15,12 +15,23 @@ const FADE_SAMPLES: usize = SAMPLE_RATE / 100;
 
 /// Synthesises speech. The simulator starts no program itself; its caller may provide a voice.
 pub trait Voice: Send + Sync {
-    /// The text as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then tones are sent.
+    /// The text as 16-bit mono samples at 24 kHz; nothing when that is not possible, and then a substitute is sent.
     fn speak(&self, text: &str) -> SpeechFuture;
 }
 
 /// Resolves to samples.
 pub type SpeechFuture = Pin<Box<dyn Future<Output = Option<Vec<i16>>> + Send>>;
+
+/// What is sent where nothing speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Substitute {
+    /// A tone for each word: tests of clients can tell it from silence, and hear where words begin.
+    #[default]
+    Tones,
+    /// Silence, as long as the words would take: for users, who would hear a hum. What is timed by the audio stays
+    /// timed by it.
+    Silence,
+}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sound {
@@ -30,8 +41,16 @@ pub(super) struct Sound {
 }
 
 impl Sound {
+    pub(super) fn substitute(text: &str, kind: Substitute) -> Self {
+        let mut sound = Self::tones(text);
+        if kind == Substitute::Silence {
+            sound.samples.fill(0);
+        }
+        sound
+    }
+
     /// A tone for each word, as long as the word would take, and a pause after it.
-    pub(super) fn tones(text: &str) -> Self {
+    fn tones(text: &str) -> Self {
         let mut samples = Vec::new();
         let mut words = Vec::new();
         for word in split(text) {
@@ -112,6 +131,14 @@ mod tests {
         assert!(loud(&sound.samples[..second / 2]));
         assert!(!loud(&sound.samples[second - SAMPLE_RATE / 20..second]));
         assert!(loud(&sound.samples[second..]));
+    }
+
+    #[test]
+    fn silence_takes_as_long_as_tones_and_makes_no_sound() {
+        let text = "It is raining, in Oslo.";
+        let (tones, silence) = (Sound::tones(text), Sound::substitute(text, Substitute::Silence));
+        assert_eq!((silence.samples.len(), &silence.words), (tones.samples.len(), &tones.words));
+        assert!(silence.samples.iter().all(|sample| *sample == 0));
     }
 
     #[test]

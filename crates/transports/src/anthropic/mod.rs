@@ -1,6 +1,7 @@
 //! Anthropic's Messages API.
 
 mod blocks;
+mod cache;
 mod request;
 mod stream;
 
@@ -56,6 +57,8 @@ pub struct AnthropicConfig {
     pub thinking: Thinking,
     /// `low` to `max`; without one, the model's default.
     pub effort: Option<String>,
+    /// Whether the provider is asked to keep what it has read in its cache. A proxy may not know how.
+    pub prompt_cache: bool,
     /// Timeouts, sizes and retries.
     pub limits: Limits,
 }
@@ -77,6 +80,7 @@ impl AnthropicConfig {
             max_output_tokens: 8_192,
             thinking: Thinking::Unsaid,
             effort: None,
+            prompt_cache: true,
             limits: Limits::default(),
         }
     }

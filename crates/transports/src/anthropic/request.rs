@@ -6,7 +6,7 @@
 use quarterdeck_contracts::{ChatRequest, ToolUse};
 use serde_json::{Map, Value, json};
 
-use super::{AnthropicConfig, Thinking};
+use super::{AnthropicConfig, Thinking, cache};
 use crate::conversation::{Content, ModelTurn, Piece, ProviderRules, SentCall, Turn, turns};
 
 const RULES: ProviderRules =
@@ -28,12 +28,24 @@ pub fn body(config: &AnthropicConfig, name: &str, request: &ChatRequest) -> Valu
         }
     }
     let mut body = json!({ "model": config.model, "max_tokens": config.max_output_tokens });
+    // What changes least comes first.
+    if !request.tools.is_empty() {
+        body["tools"] = match config.prompt_cache {
+            true => cache::marked_tools(request),
+            false => json!(*request.tools),
+        };
+    }
     if !request.system.is_empty() {
-        body["system"] = (*request.system).into();
+        body["system"] = match config.prompt_cache {
+            true => cache::marked_system(request),
+            false => (*request.system).into(),
+        };
+    }
+    if config.prompt_cache {
+        cache::mark_messages(&mut messages.0);
     }
     body["messages"] = messages.0.into();
     if !request.tools.is_empty() {
-        body["tools"] = json!(*request.tools);
         body["tool_choice"] = match request.tool_use {
             ToolUse::Allowed => json!({ "type": "auto" }),
             ToolUse::Off => json!({ "type": "none" }),

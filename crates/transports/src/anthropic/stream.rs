@@ -129,6 +129,8 @@ impl Accumulator for AnthropicReply {
         let usage = Usage {
             input_tokens: input.saturating_add(cache_creation).saturating_add(cache_read),
             output_tokens: output,
+            cached_tokens: cache_read,
+            cache_write_tokens: cache_creation,
         };
         Ok(ModelReply { message: ModelMessage { by: self.name, parts }, finish, usage })
     }

@@ -29,16 +29,20 @@ pub fn body(config: &GeminiConfig, name: &str, request: &ChatRequest) -> Value {
             }
         }
     }
-    let mut body = json!({ "contents": contents.0 });
+    let mut body = json!({});
+    // What changes least comes first: the provider keeps what requests have in common at their beginning.
+    if !request.tools.is_empty() {
+        body["tools"] = json!([{ "functionDeclarations": *request.tools }]);
+    }
     if !request.system.is_empty() {
         body["systemInstruction"] = json!({ "parts": [{ "text": *request.system }], "role": "user" });
     }
+    body["contents"] = contents.0.into();
     if !request.tools.is_empty() {
         let mode = match request.tool_use {
             ToolUse::Allowed => "AUTO",
             ToolUse::Off => "NONE",
         };
-        body["tools"] = json!([{ "functionDeclarations": *request.tools }]);
         body["toolConfig"] = json!({ "functionCallingConfig": { "mode": mode } });
     }
     let generation = generation_config(config);

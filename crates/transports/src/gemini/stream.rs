@@ -201,7 +201,10 @@ fn finish(reason: &str, message: Option<&str>) -> Finish {
 fn read_usage(usage: &Value) -> Usage {
     let count = |member: &str| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
     Usage {
-        input_tokens: count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")),
-        output_tokens: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        cached_tokens: count("cachedContentTokenCount"),
+        ..Usage::new(
+            count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")),
+            count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        )
     }
 }

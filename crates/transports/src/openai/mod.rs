@@ -4,18 +4,23 @@
 mod calls;
 pub mod images;
 pub mod realtime;
+mod refused_schema;
 mod request;
 mod stream;
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ChatModel, ChatRequest, ChatStream, Provider};
+use futures_util::StreamExt;
+use futures_util::stream::once;
+use quarterdeck_contracts::{ChatError, ChatModel, ChatRequest, ChatStream, Provider};
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Map, Value, json};
 
+use self::refused_schema::{Learnt, Removal};
 use crate::endpoint::{Endpoint, Settings, secret_header};
 use crate::{ConfigError, Limits, Secret};
 
+pub use refused_schema::declarations_after;
 pub use request::body;
 pub use stream::OpenAiReply;
 
@@ -40,6 +45,15 @@ pub enum OutputLimit {
     Unsaid,
 }
 
+/// What a server takes of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// All of it, as OpenAI does.
+    OpenAi,
+    /// What every server of another maker takes, such as llama.cpp, Ollama, LM Studio and vLLM.
+    Compatible,
+}
+
 /// Settings of a client of chat completions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenAiConfig {
@@ -57,6 +71,8 @@ pub struct OpenAiConfig {
     pub include_usage: bool,
     /// Whether declarations are the strict ones; the tools that are handed in must then be of that form.
     pub strict: bool,
+    /// In which form other declarations are.
+    pub dialect: Dialect,
     /// Further members of the request, such as `temperature` or what only this server knows. They override ours.
     pub extra: Map<String, Value>,
     /// Timeouts, sizes and retries.
@@ -65,6 +81,8 @@ pub struct OpenAiConfig {
 
 impl OpenAiConfig {
     pub const DEFAULT_BASE_URL: &'static str = "https://api.openai.com/v1";
+    /// Used unless another model is configured. It calls tools without an option that only some models know.
+    pub const DEFAULT_MODEL: &'static str = "gpt-5.4-mini";
 
     /// A model at OpenAI.
     pub fn new(api_key: impl Into<Secret>, model: impl Into<String>) -> Self {
@@ -77,6 +95,7 @@ impl OpenAiConfig {
             system_role: SystemRole::Developer,
             include_usage: true,
             strict: false,
+            dialect: Dialect::OpenAi,
             extra: Map::new(),
             limits: Limits::default(),
         }
@@ -90,16 +109,19 @@ impl OpenAiConfig {
             api_key: None,
             window: 8_192,
             system_role: SystemRole::System,
+            dialect: Dialect::Compatible,
             ..Self::new("", model)
         }
     }
 }
 
 /// A server that speaks chat completions, as a chat model.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct OpenAi {
-    config: OpenAiConfig,
+    config: Arc<OpenAiConfig>,
     endpoint: Arc<Endpoint>,
+    /// What the server has refused of our declarations.
+    learnt: Arc<Learnt>,
 }
 
 impl OpenAi {
@@ -116,7 +138,38 @@ impl OpenAi {
             headers,
             limits: &config.limits,
         })?;
-        Ok(Self { config, endpoint })
+        Ok(Self { config: Arc::new(config), endpoint, learnt: Arc::default() })
+    }
+
+    fn send(&self, request: &ChatRequest) -> ChatStream {
+        let tools = self.learnt.apply(&request.tools);
+        let mut body =
+            body(&self.config, self.name(), &ChatRequest { tools: tools.into(), ..request.clone() });
+        if self.learnt.has(&Removal::Reasoning) {
+            body["reasoning_effort"] = "none".into();
+        }
+        let name = self.endpoint.name.clone();
+        self.endpoint.ask(&body, move || OpenAiReply::new(&name))
+    }
+
+    /// Whether a refused request can be sent again, without what the server named.
+    fn learn(&self, error: &ChatError, request: &ChatRequest) -> bool {
+        let removals = self.learnt.learn(error, &request.tools);
+        for removal in &removals {
+            let keyword = match removal {
+                Removal::Keyword { keyword, .. } => keyword,
+                Removal::Tool(_) => "all",
+                Removal::Reasoning => "reasoning_effort",
+            };
+            tracing::warn!(
+                model = self.name(),
+                tool = removal.tools(&request.tools).join(", "),
+                keyword,
+                refusal = %error.detail,
+                "the server refuses a declaration; it is asked again without this, until the next start"
+            );
+        }
+        !removals.is_empty()
     }
 }
 
@@ -132,7 +185,11 @@ fn bearer_headers(key: Option<&Secret>) -> Result<HeaderMap, ConfigError> {
 
 impl ChatModel for OpenAi {
     fn declarations(&self) -> Provider {
-        if self.config.strict { Provider::OpenaiStrict } else { Provider::Openai }
+        match self.config.dialect {
+            _ if self.config.strict => Provider::OpenaiStrict,
+            Dialect::OpenAi => Provider::Openai,
+            Dialect::Compatible => Provider::OpenaiCompatible,
+        }
     }
 
     fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
@@ -147,10 +204,21 @@ impl ChatModel for OpenAi {
         self.config.window
     }
 
+    fn may_be_loading(&self) -> bool {
+        self.endpoint.is_local()
+    }
+
     fn ask(&self, request: ChatRequest) -> ChatStream {
-        let body = body(&self.config, self.name(), &request);
-        let name = self.endpoint.name.clone();
-        self.endpoint.ask(&body, move || OpenAiReply::new(&name))
+        let (model, mut first) = (self.clone(), self.send(&request));
+        let answered = async move {
+            match first.next().await {
+                // It was refused as a whole, so nothing has been passed on.
+                Some(Err(error)) if model.learn(&error, &request) => model.send(&request),
+                Some(item) => once(async move { item }).chain(first).boxed(),
+                None => first,
+            }
+        };
+        once(answered).flatten().boxed()
     }
 }
 

@@ -25,9 +25,13 @@ pub fn body(config: &OpenAiConfig, name: &str, request: &ChatRequest) -> Value {
             Turn::Model(turn) => add_model(&mut messages, &turn),
         }
     }
-    let mut body = json!({ "model": config.model, "messages": messages });
+    let mut body = json!({ "model": config.model });
+    // What changes least comes first: the provider keeps what requests have in common at their beginning.
     if !request.tools.is_empty() {
         body["tools"] = json!(*request.tools);
+    }
+    body["messages"] = messages.into();
+    if !request.tools.is_empty() {
         body["tool_choice"] = match request.tool_use {
             ToolUse::Allowed => "auto".into(),
             ToolUse::Off => "none".into(),

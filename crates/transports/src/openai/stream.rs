@@ -95,8 +95,11 @@ impl Accumulator for OpenAiReply {
         }
         if let Some(usage) = chunk.get("usage").filter(|usage| usage.is_object()) {
             let count = |member: &str| usage.get(member).and_then(Value::as_u64).unwrap_or(0);
-            self.usage =
-                Usage { input_tokens: count("prompt_tokens"), output_tokens: count("completion_tokens") };
+            let cached = usage.pointer("/prompt_tokens_details/cached_tokens").and_then(Value::as_u64);
+            self.usage = Usage {
+                cached_tokens: cached.unwrap_or(0),
+                ..Usage::new(count("prompt_tokens"), count("completion_tokens"))
+            };
         }
         // The event with the usage has no choice in it.
         let is_ours = |choice: &Value| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;

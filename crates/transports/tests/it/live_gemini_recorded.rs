@@ -196,7 +196,7 @@ fn every_recorded_message_of_the_provider_is_understood() {
           GenerationComplete
         serverContent turnComplete with usage
           TurnComplete { more_follows: false }
-          Usage(Usage { input_tokens: 120, output_tokens: 40 })
+          Usage(Usage { input_tokens: 120, output_tokens: 40, cached_tokens: 0, cache_write_tokens: 0 })
         serverContent turnComplete reason and status
           TurnComplete { more_follows: false }
         toolCall one
@@ -218,7 +218,7 @@ fn every_recorded_message_of_the_provider_is_understood() {
         sessionResumptionUpdate transparent
           ResumptionHandle(Some("handle-abc124"))
         usageMetadata alone
-          Usage(Usage { input_tokens: 12, output_tokens: 8 })
+          Usage(Usage { input_tokens: 12, output_tokens: 8, cached_tokens: 0, cache_write_tokens: 0 })
         voiceActivity
           SpeechStarted
         voiceActivityDetectionSignal

@@ -179,7 +179,7 @@ fn every_recorded_event_of_the_provider_is_understood() {
         response.done
           Calls([ModelCall { id: Some("call_A"), name: "get_weather", arguments: Json(Object {"city": String("Oslo")}) }])
           TurnComplete { more_follows: true }
-          Usage(Usage { input_tokens: 120, output_tokens: 30 })
+          Usage(Usage { input_tokens: 120, output_tokens: 30, cached_tokens: 0, cache_write_tokens: 0 })
         rate_limits.updated
         response.output_audio.delta
           Audio(Base64("qwFOA98EVwatB9wI3AmpCj8Lmgu4C5kLPguoCtoJ2Qg="))
@@ -192,7 +192,7 @@ fn every_recorded_event_of_the_provider_is_understood() {
           OutputTranscript(TranscriptPiece { text: "7", stage: Segment })
         response.done
           TurnComplete { more_follows: false }
-          Usage(Usage { input_tokens: 120, output_tokens: 30 })
+          Usage(Usage { input_tokens: 120, output_tokens: 30, cached_tokens: 0, cache_write_tokens: 0 })
         response.done
           Warning("a response ended as failed (server_error)")
           ResponseFailed

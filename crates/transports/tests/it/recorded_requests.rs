@@ -112,6 +112,8 @@ fn messages_are_asked_as_the_official_client_asks() {
     let config = AnthropicConfig {
         model: "claude-model".to_owned(),
         max_output_tokens: 1024,
+        // The recorded client was not asked to.
+        prompt_cache: false,
         ..AnthropicConfig::new("k")
     };
     let body = |request: &ChatRequest| {

@@ -25,7 +25,7 @@ fn history(reply: &ModelReply) -> quarterdeck_contracts::ChatRequest {
 }
 
 fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
-    Usage { input_tokens, output_tokens }
+    Usage::new(input_tokens, output_tokens)
 }
 
 /// The assistant's message as it goes back, with arguments as JSON: clients differ in their spaces.

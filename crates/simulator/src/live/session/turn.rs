@@ -215,7 +215,8 @@ impl Session {
             turn.wait = Wait::Task(Some((text.clone(), transcript)));
             self.task = Some(Task::Speak(text));
         } else {
-            self.speak(Sound::tones(&text), audio, transcript, now);
+            let sound = Sound::substitute(&text, self.simulation.substitute);
+            self.speak(sound, audio, transcript, now);
         }
     }
 
@@ -235,7 +236,7 @@ impl Session {
             (TaskResult::Samples(samples), Some((text, transcript))) => {
                 let sound = match samples {
                     Some(samples) => Sound::spoken(&text, samples),
-                    None => Sound::tones(&text),
+                    None => Sound::substitute(&text, self.simulation.substitute),
                 };
                 self.speak(sound, true, transcript, now);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quarterdeck_rehearsal::Rehearsal;
-use quarterdeck_simulator::live::{LiveSimulator, SpeechFuture, Voice};
+use quarterdeck_simulator::live::{LiveSimulator, SpeechFuture, Substitute, Voice};
 use serde_json::{Value, json};
 
 use super::client::{Client, handle, samples, setup, setup_with, story};
@@ -156,6 +156,22 @@ async fn a_voice_is_used_and_tones_where_it_fails() {
     assert_eq!(said(&frames), "A sentence that is long enough.");
     let frames = client.turn().await;
     assert!(samples(&frames).iter().any(|sample| *sample < 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_in_place_of_tones_keeps_the_words_and_their_time() {
+    let scenario = json!([{ "begins": "start", "steps": [{ "say": "It is raining in Oslo." }] }]);
+    let humming = super::client::playing(&scenario);
+    let silent = super::client::playing(&scenario).with_substitute(Substitute::Silence);
+    let mut turns = Vec::new();
+    for simulator in [humming, silent] {
+        let mut client = Client::open(&simulator, &setup()).await;
+        let frames = client.turn().await;
+        turns.push((said(&frames), samples(&frames)));
+    }
+    assert_eq!((&turns[0].0, turns[0].1.len()), (&turns[1].0, turns[1].1.len()));
+    assert!(turns[0].1.iter().any(|sample| *sample != 0));
+    assert!(turns[1].1.iter().all(|sample| *sample == 0), "nothing hums");
 }
 
 #[tokio::test(start_paused = true)]

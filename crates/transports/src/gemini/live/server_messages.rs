@@ -277,8 +277,8 @@ fn read_usage(usage: &Map<String, Value>) -> Usage {
     let count = |member: &str| usage.get(member).and_then(Value::as_u64);
     let sum = |a: Option<u64>, b: Option<u64>| a.unwrap_or(0).saturating_add(b.unwrap_or(0));
     let response = count("responseTokenCount").or_else(|| count("candidatesTokenCount"));
-    Usage {
-        input_tokens: sum(count("promptTokenCount"), count("toolUsePromptTokenCount")),
-        output_tokens: sum(response, count("thoughtsTokenCount")),
-    }
+    Usage::new(
+        sum(count("promptTokenCount"), count("toolUsePromptTokenCount")),
+        sum(response, count("thoughtsTokenCount")),
+    )
 }

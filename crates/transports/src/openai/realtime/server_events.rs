@@ -179,7 +179,7 @@ impl ServerEvents {
         self.push(LiveEvent::TurnComplete { more_follows: self.more_follows });
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
             let count = |member: &str| usage[member].as_u64().unwrap_or(0);
-            let usage = Usage { input_tokens: count("input_tokens"), output_tokens: count("output_tokens") };
+            let usage = Usage::new(count("input_tokens"), count("output_tokens"));
             self.push(LiveEvent::Usage(usage));
         }
     }
