@@ -4,9 +4,8 @@ use quarterdeck_contracts::{CallArguments, CallResult, ChatMessage, ChatRequest,
 use serde_json::Value;
 
 use crate::decide::DESCRIBE;
-use crate::guide::Guide;
-use crate::now::Now;
-use crate::toolbox::Toolbox;
+use crate::now::{Now, told_time};
+use crate::toolbox::{Guide, Toolbox};
 
 /// Rounds of calls in a turn, before it is answered in words.
 const MAX_CALL_ROUNDS: usize = 5;
@@ -61,6 +60,8 @@ impl<'a> Context<'a> {
         let mut earlier = Vec::new();
         let mut current = UserMessage::default();
         let mut begun = false;
+        // Where notes tell the time, the last one counts.
+        let mut time = None;
         let mut new_results = 0;
         let mut rounds = 0;
         for (at, message) in request.messages.iter().enumerate() {
@@ -70,7 +71,8 @@ impl<'a> Context<'a> {
                     if std::mem::replace(&mut begun, true) {
                         earlier.push(std::mem::take(&mut current));
                     }
-                    let (notes, text) = split_notes(text);
+                    let (mut notes, text) = split_notes(text);
+                    notes.retain(|note| told_time(note).inspect(|told| time = Some(*told)).is_none());
                     current = UserMessage { text, notes, ..UserMessage::default() };
                     rounds = 0;
                 }
@@ -91,6 +93,7 @@ impl<'a> Context<'a> {
             }
         }
         let mut now = Now::parse(&request.system);
+        now.time = time.or(now.time);
         // Where the system text does not say, the mode of a call can be ended but not started.
         let has = |name: &str| toolbox.find(name).is_some();
         now.is_spoken.get_or_insert(has("end_voice_session") && !has("start_voice_session"));
@@ -183,6 +186,22 @@ fn closing_bracket(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_that_tells_the_time_is_the_time_and_no_news() {
+        let user = |text: &str| ChatMessage::User { text: text.into() };
+        let request = ChatRequest {
+            system: "## Now\n\nToday is Sunday (2026-11-15).\n\nThe conversation began at 09:10.\n".into(),
+            messages: vec![user("[Note: It is 10:05 now.]\n[Note: a task is done]\n\nHi")],
+            tools: [].into(),
+            tool_use: ToolUse::Allowed,
+        };
+        let context = Context::read(&request);
+        assert_eq!(context.now.time, "10:05".parse().ok());
+        assert_eq!((context.message.text, context.message.notes), ("Hi", vec!["a task is done"]));
+        let request = ChatRequest { messages: vec![user("Hi")], ..request };
+        assert_eq!(Context::read(&request).now.time, "09:10".parse().ok());
+    }
 
     #[test]
     fn notes_are_taken_off_and_words_stay() {

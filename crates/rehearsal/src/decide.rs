@@ -1,13 +1,13 @@
-//! Decides the next reply.
+//! Decides the next reply: what the message means, which call that is, and what is said about its result.
 
 use quarterdeck_contracts::{ErrorType, Outcome};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::context::{CallOutcome, Context, UserMessage};
 use crate::parameter::Kind;
-use crate::recognise::{RecognisedRequest, Recogniser};
 use crate::reply::Reply;
-use crate::{missing, moderation, offer, outcome, refusal, search, small_talk, words};
+use crate::request::{Recogniser, Request};
+use crate::{choose, lookup, missing, moderation, outcome, refusal, small_talk, words, world_clock};
 
 /// The tool that gives a guide when the system text has only summaries.
 pub(crate) const DESCRIBE: &str = "describe_tool";
@@ -26,22 +26,36 @@ fn answer_user(context: &Context<'_>) -> Reply {
     if let Some(farewell) = moderation::requested_farewell(&context.message) {
         return Reply::say(farewell);
     }
-    if let Some(reply) = moderation::answer(context) {
-        return reply;
-    }
-    if let Some(text) = small_talk::answer(context) {
-        return Reply::say(text);
-    }
-    if let Some(reply) = offer::accept(context) {
-        return reply;
-    }
-    if let Some(text) = answer_yes_or_no(context) {
-        return Reply::say(text);
-    }
-    match request(context) {
-        Some(recognised) => act(context, recognised),
-        None => search::look_up(context),
-    }
+    let before = last_question(context);
+    let recogniser = recogniser(context, before);
+    moderation::answer(context)
+        .or_else(|| hang_up(context))
+        .or_else(|| small_talk::answer(context).map(Reply::say))
+        .or_else(|| {
+            choose::accept(context, |text| recogniser.recognise(text).map(|it| it.tool.name.to_owned()))
+        })
+        .or_else(|| answer_yes_or_no(context).map(Reply::say))
+        .or_else(|| world_clock::ask(context))
+        .or_else(|| request(context, &recogniser).map(|(request, text)| act(context, request, &text)))
+        .or_else(|| recogniser.is_order(context.message.text).then(|| decline(context, &recogniser)))
+        .unwrap_or_else(|| lookup::look_up(context))
+}
+
+fn recogniser<'t, 'a>(context: &'t Context<'a>, before: Option<&'t str>) -> Recogniser<'t, 'a> {
+    Recogniser { toolbox: &context.toolbox, now: &context.now, is_spoken: context.is_spoken(), before }
+}
+
+/// A goodbye in a call ends it, with the tool that takes a farewell.
+fn hang_up(context: &Context<'_>) -> Option<Reply> {
+    let ends = |tool: &crate::toolbox::Tool<'_>| {
+        tool.properties().any(|(name, schema)| Kind::of(name, schema) == Kind::Farewell)
+    };
+    let mut tools = context.toolbox.tools.iter().filter(|tool| context.toolbox.is_usable(tool, true));
+    let tool = tools
+        .find(|tool| ends(tool))
+        .filter(|_| context.is_spoken() && small_talk::is_goodbye(context.message.text))?;
+    let (name, _) = tool.properties().find(|(name, schema)| Kind::of(name, schema) == Kind::Farewell)?;
+    Some(Reply { text: "Goodbye!".into(), ..Reply::call(tool.name, json!({ name: "Goodbye!" })) })
 }
 
 /// A “yes” in words approves nothing: only the user's own click does, so that no model can approve itself.
@@ -60,9 +74,10 @@ fn answer_yes_or_no(context: &Context<'_>) -> Option<String> {
 }
 
 /// The tool that is meant, with what this message and the ones before it say about it.
-fn request<'t, 'a>(context: &'t Context<'a>) -> Option<RecognisedRequest<'t, 'a>> {
-    let recogniser = Recogniser::new(&context.toolbox, &context.now);
-    let before = last_question(context);
+fn request<'t, 'a>(
+    context: &Context<'a>,
+    recogniser: &Recogniser<'t, 'a>,
+) -> Option<(Request<'t, 'a>, String)> {
     // A question for something missing is open until it is answered, dropped, or followed by another subject.
     let talk =
         context.earlier.iter().rev().take(MAX_OPEN_MESSAGES).take_while(|message| message.results.is_empty());
@@ -70,13 +85,12 @@ fn request<'t, 'a>(context: &'t Context<'a>) -> Option<RecognisedRequest<'t, 'a>
     talk.reverse();
     let mut open: Option<(&str, String)> = None;
     for message in talk {
-        let recognised = match small_talk::is_cancellation(message.text) {
-            true => None,
-            false => interpret(&recogniser, message.text, open.as_ref(), before),
-        };
-        open = recognised.filter(|it| !it.0.filled.missing.is_empty()).map(|(it, text)| (it.tool.name, text));
+        let is_dropped =
+            small_talk::is_cancellation(message.text) || !message.answer.contains("lease tell me");
+        let request = if is_dropped { None } else { interpret(recogniser, message.text, open.as_ref()) };
+        open = request.filter(|it| !it.0.filled.missing.is_empty()).map(|(it, text)| (it.tool.name, text));
     }
-    interpret(&recogniser, context.message.text, open.as_ref(), before).map(|(recognised, _)| recognised)
+    interpret(recogniser, context.message.text, open.as_ref())
 }
 
 /// A message alone, or as the answer to the question that is open.
@@ -84,33 +98,38 @@ fn interpret<'t, 'a>(
     recogniser: &Recogniser<'t, 'a>,
     text: &str,
     open: Option<&(&str, String)>,
-    before: Option<&str>,
-) -> Option<(RecognisedRequest<'t, 'a>, String)> {
-    let alone = recogniser.recognise(text, before);
+) -> Option<(Request<'t, 'a>, String)> {
+    let alone = recogniser.recognise(text);
     let Some((tool, text_before)) = open else { return alone.map(|it| (it, text.to_owned())) };
     match alone {
         Some(other) if other.tool.name != *tool => Some((other, text.to_owned())),
         None if is_wh_question(text) => None,
         _ => {
             let together = format!("{text_before}. {text}");
-            Some((recogniser.complete(tool, &together, text, before)?, together))
+            Some((recogniser.complete(tool, &together, text)?, together))
         }
     }
 }
 
 fn is_wh_question(text: &str) -> bool {
     let first = words::tokens(text, 1).first().map(|token| token.lower.clone()).unwrap_or_default();
-    matches!(first.as_str(), "who" | "what" | "where" | "why" | "how" | "which" | "when")
+    matches!(
+        first.as_str(),
+        "who" | "what" | "where" | "why" | "how" | "which" | "when" | "did" | "was" | "is"
+    )
 }
 
-/// The last question that was searched.
+/// The last question that was looked up.
 fn last_question<'a>(context: &Context<'a>) -> Option<&'a str> {
-    let searched =
-        |message: &&UserMessage<'_>| message.results.iter().any(|result| result.name.contains("search"));
-    context.earlier.iter().rev().find(searched).map(|message| message.text)
+    context
+        .earlier
+        .iter()
+        .rev()
+        .find(|message| lookup::is_lookup(&message.results))
+        .map(|message| message.text)
 }
 
-fn act(context: &Context<'_>, RecognisedRequest { tool, filled }: RecognisedRequest<'_, '_>) -> Reply {
+fn act(context: &Context<'_>, Request { tool, filled }: Request<'_, '_>, text: &str) -> Reply {
     if !tool.has_guide
         && !context.has_called(DESCRIBE)
         && tool.name != "kb_get"
@@ -120,51 +139,69 @@ fn act(context: &Context<'_>, RecognisedRequest { tool, filled }: RecognisedRequ
         let arguments = Map::from_iter([(name.to_owned(), Value::from(tool.name))]);
         return Reply::call(DESCRIBE, arguments.into());
     }
-    if !filled.missing.is_empty() {
-        return Reply::say(missing::question(tool, &filled.missing));
+    if let Some((id_name, _)) = choose::lister(&context.toolbox, tool)
+        && filled.missing.contains(&id_name)
+        && let Some(reply) = choose::begin(context, tool, text)
+    {
+        return reply;
     }
-    let farewell = tool.properties().find(|(name, schema)| Kind::of(name, schema) == Kind::Farewell);
-    let farewell_text =
-        farewell.and_then(|(name, _)| filled.values.get(name)?.as_str()).unwrap_or_default().to_owned();
-    Reply { text: farewell_text, ..Reply::call(tool.name, filled.values.into()) }
+    // A list is of whole days, and of the next ones where none was said.
+    let listed = choose::listed(context, tool, text).filter(|_| !tool.is_action());
+    let is_time = |name: &&str| tool.property(name).is_some_and(|schema| Kind::of(name, schema).is_time());
+    if !filled.missing.iter().all(|name| listed.is_some() && is_time(name)) {
+        return Reply::say(missing::question(tool, &filled.missing, choose::has_day(context, text)));
+    }
+    let mut values = filled.values;
+    values.extend(listed.into_iter().flatten());
+    Reply::call(tool.name, values.into())
+}
+
+/// An order that no tool plainly carries out is not given to the nearest one.
+fn decline(context: &Context<'_>, recogniser: &Recogniser<'_, '_>) -> Reply {
+    let nearest = recogniser
+        .nearest(context.message.text)
+        .map(|tool| format!(" The nearest that I have is: {}.", tool.label()));
+    Reply::say(format!(
+        "I have no tool that plainly does that.{} Ask “what can you do?” to see what there is.",
+        nearest.unwrap_or_default()
+    ))
 }
 
 fn answer_results(context: &Context<'_>, results: &[CallOutcome<'_>]) -> Reply {
     if results.iter().all(|result| result.name == DESCRIBE) {
         return answer_user(context);
     }
+    if let [list] = results
+        && list.data().is_some()
+        && let Some((meant, text)) = request(context, &recogniser(context, None))
+        && meant.tool.name != list.name
+        && let Some(reply) = choose::continue_with(context, meant.tool, &text, list)
+    {
+        return reply;
+    }
+    if lookup::is_lookup(results) {
+        return lookup::after_results(context);
+    }
     let mut reply = Reply::silence();
     for result in results {
-        let next = answer_result(context, result);
-        if !reply.text.is_empty() && !next.text.is_empty() {
-            reply.text.push(' ');
+        let text = match result.outcome {
+            Outcome::Failure(error) => refusal::explain(context, result.name, error),
+            Outcome::Success(data) => outcome::describe(context, result, data),
+        };
+        if let Some(text) = text.filter(|text| !reply.text.contains(text.as_str())) {
+            reply.text.push_str(if reply.text.is_empty() { "" } else { " " });
+            reply.text.push_str(&text);
         }
-        reply.text.push_str(&next.text);
-        reply.calls.extend(next.calls);
     }
     reply
 }
 
-fn answer_result(context: &Context<'_>, result: &CallOutcome<'_>) -> Reply {
-    match result.outcome {
-        Outcome::Failure(error) => {
-            refusal::explain(context, result.name, error).map_or_else(Reply::silence, Reply::say)
-        }
-        Outcome::Success(data) if data.get("results").is_some_and(Value::is_array) => {
-            search::after_search(context, result, data)
-        }
-        Outcome::Success(data) if data.get("records").is_some() => Reply::say(
-            search::from_record(context, data).unwrap_or_else(|| "There is no such record.".into()),
-        ),
-        Outcome::Success(data) => {
-            outcome::describe(context, result, data).map_or_else(Reply::silence, Reply::say)
-        }
-    }
-}
-
 /// An answer when nothing more may be called.
 fn answer_without_calls(context: &Context<'_>) -> Reply {
-    Reply::say(search::from_findings(context).unwrap_or_else(|| {
-        "I may not look anything up now, and I only say what I have looked up. Please ask again.".into()
-    }))
+    Reply::say(match lookup::is_lookup(&context.results) {
+        true => lookup::answer(context),
+        false => {
+            "I may not look anything up now, and I only say what I have looked up. Please ask again.".into()
+        }
+    })
 }

@@ -3,19 +3,20 @@
 mod text;
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use jiff::{SignedDuration, Zoned};
 use serde_json::{Map, Value};
 
 use crate::now::Now;
-use crate::parameter::{Kind, name_words, single_type};
+use crate::parameter::{Kind, item_kind, name_words, single_type};
 use crate::parsed_message::ParsedMessage;
 use crate::toolbox::Tool;
 use crate::words;
 
 /// Of an appointment. The user sees it before anything is booked.
 const DEFAULT_DURATION: SignedDuration = SignedDuration::from_mins(30);
+/// With its offset, without fractions.
+pub(crate) const RFC_3339: &str = "%Y-%m-%dT%H:%M:%S%:z";
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arguments<'a> {
@@ -30,7 +31,7 @@ pub(crate) struct FillContext<'a> {
     pub(crate) now: &'a Now,
     /// The question before.
     pub(crate) before: Option<&'a str>,
-    /// Whether a stem belongs to the tool's own words, and so to no argument.
+    /// Whether a word is the tool's own, and so no argument.
     pub(crate) is_tool_word: &'a dyn Fn(&str) -> bool,
 }
 
@@ -52,28 +53,18 @@ pub(crate) fn fill<'a>(
             None => {}
         }
     }
-    if filled.values.is_empty() && filled.missing.is_empty() && needs_something(tool) {
+    // A tool that requires nothing by its schema, and has no defaults, is of no use without any argument.
+    let has_default = tool.properties().any(|(_, schema)| schema.get("default").is_some());
+    if filled.values.is_empty() && filled.missing.is_empty() && !has_default {
         filled.missing.extend(tool.properties().next().map(|(name, _)| name));
     }
     filled
 }
 
-/// Whether a tool that requires nothing by its schema is of no use without any argument: none of its parameters has a
-/// default, and no example leaves them all out.
-fn needs_something(tool: &Tool<'_>) -> bool {
-    let has_default = tool.properties().any(|(_, schema)| schema.get("default").is_some());
-    let is_shown_empty =
-        tool.guide.examples.iter().any(|it| it.arguments.as_object().is_some_and(Map::is_empty));
-    !has_default && !is_shown_empty && tool.properties().next().is_some()
-}
-
 /// Whether a required parameter takes what no sentence can express.
 pub(crate) fn has_inexpressible_parameter(tool: &Tool<'_>) -> bool {
-    let judged = |(name, schema): (&str, &Value)| match single_type(schema) {
-        Some("array") => schema.get("items").is_none_or(|items| Kind::of(name, items) == Kind::Inexpressible),
-        _ => Kind::of(name, schema) == Kind::Inexpressible,
-    };
-    tool.properties().filter(|(name, _)| tool.requires(name)).any(judged)
+    let mut required = tool.properties().filter(|(name, _)| tool.requires(name));
+    required.any(|(name, schema)| item_kind(name, schema) == Kind::Inexpressible)
 }
 
 type Argument = (Value, BTreeSet<usize>);
@@ -87,13 +78,13 @@ struct Filler<'f, 'a> {
 impl Filler<'_, '_> {
     fn value(&self, name: &str, schema: &Value, is_needed: bool, used: &BTreeSet<usize>) -> Option<Argument> {
         if single_type(schema) == Some("array") {
-            return self.list(name, schema.get("items")?, is_needed);
+            return self.list(name, schema.get("items")?);
         }
         match Kind::of(name, schema) {
             kind @ (Kind::Start | Kind::End | Kind::Moment) => self.moment(kind),
             kind @ (Kind::FirstDay | Kind::LastDay | Kind::Day) => self.day(kind),
             Kind::Choice => {
-                self.choices(name, schema).into_iter().next().or_else(|| self.implied_choice(name, schema))
+                self.choices(schema).into_iter().next().or_else(|| self.implied_style(name, schema))
             }
             Kind::Length(unit) => self.length(schema, unit),
             Kind::Number => self.number(name, is_needed, used),
@@ -104,41 +95,34 @@ impl Filler<'_, '_> {
     }
 
     /// Everything in the message that fits the items.
-    fn list(&self, name: &str, items: &Value, is_needed: bool) -> Option<Argument> {
-        let found: Vec<Argument> = match Kind::of(name, items) {
-            Kind::Choice => self.choices(name, items),
+    fn list(&self, name: &str, items: &Value) -> Option<Argument> {
+        let mut found = match Kind::of(name, items) {
+            Kind::Choice => self.choices(items),
             Kind::Address => self.addresses(items, true),
-            _ if is_needed => {
-                let quoted = self.message.quoted.iter();
-                quoted.map(|text| (Value::from(*text), self.message.place(text).collect())).collect()
-            }
-            // What may be left out and is not named is left out.
+            // What is not plainly such a thing is left out.
             _ => return None,
         };
-        let mut values: Vec<Value> = Vec::new();
-        let mut used = BTreeSet::new();
-        for (value, places) in found {
-            used.extend(places);
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        found.retain(|(value, _)| seen.insert(value.to_string()));
+        let used = found.iter().flat_map(|(_, used)| used.iter().copied()).collect();
+        let values: Vec<Value> = found.into_iter().map(|(value, _)| value).collect();
         (!values.is_empty()).then(|| (values.into(), used))
     }
 
     /// The tokens that look like addresses; for invitations only those that could be.
     fn addresses(&self, schema: &Value, only_plausible: bool) -> Vec<Argument> {
-        let most = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
-        let plausible = |text: &str| {
+        let max = schema.get("maxLength").and_then(Value::as_u64).unwrap_or(u64::MAX);
+        let is_plausible = |text: &str| {
             let parts = text.split_once('@');
             parts.is_some_and(|(local, domain)| {
                 !local.is_empty() && domain.contains('.') && !domain.starts_with('.') && !domain.contains('@')
             })
         };
         let all = self.message.addresses.iter().map(|at| (*at, self.message.tokens[*at].text));
-        let fits = |text: &str| text.chars().count() as u64 <= most;
-        let kept = all.filter(|(_, text)| fits(text) && (!only_plausible || plausible(text)));
-        kept.map(|(at, text)| (Value::from(text), BTreeSet::from([at]))).collect()
+        let fits = |text: &str| text.chars().count() as u64 <= max && (!only_plausible || is_plausible(text));
+        all.filter(|(_, text)| fits(text))
+            .map(|(at, text)| (Value::from(text), BTreeSet::from([at])))
+            .collect()
     }
 
     fn moment(&self, kind: Kind) -> Option<Argument> {
@@ -150,134 +134,90 @@ impl Filler<'_, '_> {
             Kind::End if is_range => when.range(now)?.1,
             Kind::End if has_start => when.finish(now, &when.start(now)?, DEFAULT_DURATION)?,
             // A day alone is a moment for a look-up, not for an appointment.
-            Kind::Moment if !self.tool.is_action() => match (when.start(now), when.date) {
-                (Some(moment), _) => moment,
-                (None, Some(date)) => now.at(date, jiff::civil::Time::MIN)?,
-                (None, None) => return None,
-            },
+            Kind::Moment if !self.tool.is_action() && when.start(now).is_none() => {
+                now.at(when.date?, jiff::civil::Time::MIN)?
+            }
             _ => when.start(now)?,
         };
-        Some((rfc3339(&moment).into(), self.time_words()))
+        Some((moment.strftime(RFC_3339).to_string().into(), when.used.clone()))
     }
 
     fn day(&self, kind: Kind) -> Option<Argument> {
         let when = &self.message.when;
         let date = when.date.or_else(|| when.moment.as_ref().map(Zoned::date))?;
         let date = if kind == Kind::LastDay { when.until.unwrap_or(date) } else { date };
-        Some((date.to_string().into(), self.time_words()))
+        Some((date.to_string().into(), when.used.clone()))
     }
 
-    /// What was said about time, with the “on”, “at” and “from” before it.
-    fn time_words(&self) -> BTreeSet<usize> {
-        self.message.when.used.clone()
-    }
-
-    fn choices(&self, name: &str, schema: &Value) -> Vec<Argument> {
+    /// The values of a choice that are said.
+    fn choices(&self, schema: &Value) -> Vec<Argument> {
+        let plain = |word: &str| word.to_lowercase().replace(['_', '-'], "");
         let known = schema.get("enum").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let mut found = Vec::new();
-        for (at, token) in self.message.tokens.iter().enumerate() {
-            let is_it = |value: &&Value| {
-                value.as_str().is_some_and(|value| {
-                    value.to_lowercase().replace(['_', '-'], "") == token.lower.replace(['_', '-'], "")
-                })
-            };
-            // A word that the tool uses for itself chooses nothing: “time” in “what time”.
-            let is_own = words::stems(&token.lower).all(|stem| (self.fill_context.is_tool_word)(&stem))
-                && !name_words(name).contains(&token.lower);
-            if let Some(value) = known.iter().find(is_it).filter(|_| !is_own || self.tool.is_action()) {
-                found.push((value.clone(), BTreeSet::from([at])));
-            }
-        }
-        found
+        let tokens = self.message.tokens.iter().enumerate();
+        // A word that the tool uses for itself chooses nothing: “time” in “what time”.
+        let free = tokens
+            .filter(|(_, token)| self.tool.is_action() || !(self.fill_context.is_tool_word)(&token.lower));
+        let found = free.filter_map(|(at, token)| {
+            let value =
+                known.iter().find(|it| it.as_str().is_some_and(|it| plain(it) == plain(&token.lower)))?;
+            Some((value.clone(), BTreeSet::from([at])))
+        });
+        found.collect()
     }
 
-    /// How something is to be written follows from what was asked about it.
-    fn implied_choice(&self, name: &str, schema: &Value) -> Option<Argument> {
-        if !matches!(name, "style" | "format") {
-            return None;
-        }
-        let known = schema.get("enum")?.as_array()?;
+    /// How a moment is to be written follows from what was asked about it.
+    fn implied_style(&self, name: &str, schema: &Value) -> Option<Argument> {
         let when = &self.message.when;
-        let at = |words: &[&str]| {
-            self.message.tokens.iter().position(|token| words.contains(&token.lower.as_str()))
-        };
-        let (value, place) = if let Some(at) = at(&["until", "ago", "away"]) {
-            ("relative", Some(at))
-        } else if let Some(at) = at(&["aloud", "spoken", "pronounced", "say", "read"]) {
-            ("spoken", Some(at))
+        let place =
+            |words: &[&str]| self.message.tokens.iter().position(|it| words.contains(&it.lower.as_str()));
+        let (value, used) = if let Some(at) = place(&["until", "ago"]) {
+            ("relative", BTreeSet::from([at]))
         } else if when.date.is_some() && when.time.is_none() && when.moment.is_none() {
-            ("date", None)
+            ("date", BTreeSet::new())
         } else {
             return None;
         };
-        known.iter().any(|it| it == value).then(|| (value.into(), place.into_iter().collect()))
+        let is_known = name == "style" && schema.get("enum")?.as_array()?.iter().any(|it| it == value);
+        is_known.then(|| (value.into(), used))
     }
 
     fn length(&self, schema: &Value, unit: i64) -> Option<Argument> {
         let count = self.message.when.length?.as_secs() / unit;
         let bound = |key: &str| schema.get(key).and_then(Value::as_i64);
-        let fits = bound("minimum").is_none_or(|least| count >= least)
-            && bound("maximum").is_none_or(|most| count <= most);
-        fits.then(|| (count.into(), self.time_words()))
+        let fits = bound("minimum").is_none_or(|min| count >= min)
+            && bound("maximum").is_none_or(|max| count <= max);
+        fits.then(|| (count.into(), self.message.when.used.clone()))
     }
 
     /// A number beside a word of the parameter's name; any number, if one is needed.
     fn number(&self, name: &str, is_needed: bool, used: &BTreeSet<usize>) -> Option<Argument> {
         let stems: BTreeSet<String> = name_words(name).iter().map(|word| words::stem(word)).collect();
         let tokens = &self.message.tokens;
-        let is_named = |at: usize| {
-            let near =
-                [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| tokens.get(at));
-            near.into_iter().any(|token| stems.contains(&words::stem(&token.lower)))
-        };
-        let numbers = tokens
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| !used.contains(at) && !self.message.when.used.contains(at));
-        let mut numbers = numbers.filter_map(|(at, token)| Some((at, plain_number(token.text)?)));
-        let all: Vec<(usize, Value)> = numbers.by_ref().collect();
-        let found = all.iter().find(|(at, _)| is_named(*at)).or_else(|| all.first().filter(|_| is_needed))?;
-        let near = found.0.saturating_sub(1)..(found.0 + 2).min(tokens.len());
-        let named = near.filter(|at| stems.contains(&words::stem(&tokens[*at].lower)));
-        Some((found.1.clone(), named.chain([found.0]).collect()))
+        let names_it =
+            |at: &usize| tokens.get(*at).is_some_and(|token| stems.contains(&words::stem(&token.lower)));
+        let near = |at: usize| [at.wrapping_sub(1), at + 1].into_iter().find(names_it);
+        let is_free = |at: &usize| !used.contains(at) && !self.message.when.used.contains(at);
+        let numbers: Vec<(usize, Value)> = (0..tokens.len())
+            .filter(is_free)
+            .filter_map(|at| Some((at, plain_number(tokens[at].text)?)))
+            .collect();
+        let named = numbers.iter().find(|(at, _)| near(*at).is_some());
+        let (at, value) = named.or_else(|| numbers.first().filter(|_| is_needed))?;
+        Some((value.clone(), near(*at).into_iter().chain([*at]).collect()))
     }
 
-    /// “with details”, “without a link”.
+    /// “with details”, “without a zoom link”.
     fn flag(&self, name: &str) -> Option<Argument> {
-        let generic = ["include", "with", "is", "has", "enable", "use", "allow", "should"];
-        let wanted: Vec<String> =
-            name_words(name).into_iter().filter(|word| !generic.contains(&word.as_str())).collect();
-        let stems: BTreeSet<String> = wanted.iter().map(|word| words::stem(word)).collect();
+        let generic = ["include", "with", "is", "has", "enable", "use", "allow", "should", "notify"];
+        let wanted = name_words(name).into_iter().filter(|word| !generic.contains(&word.as_str()));
+        let stems: BTreeSet<String> = wanted.map(|word| words::stem(&word)).collect();
         let tokens = &self.message.tokens;
-        let at = tokens.iter().position(|token| stems.contains(&words::stem(&token.lower)))?;
-        let before = tokens[at.saturating_sub(3)..at].iter();
-        let is_denied = before
-            .into_iter()
-            .any(|token| matches!(token.lower.as_str(), "without" | "no" | "not" | "don't"));
-        let used = (at..tokens.len()).take_while(|at| stems.contains(&words::stem(&tokens[*at].lower)));
-        Some(((!is_denied).into(), used.collect()))
-    }
-
-    /// The longest run of words that are neither the tool's nor used: the rest must be the value.
-    fn residue(&self, used: &BTreeSet<usize>) -> Option<Range<usize>> {
-        let tokens = &self.message.tokens;
-        let is_free = |at: usize| {
-            let token = &tokens[at];
-            !used.contains(&at)
-                && !self.message.when.used.contains(&at)
-                && words::stems(&token.lower).next().is_some()
-                && !words::stems(&token.lower).all(|stem| (self.fill_context.is_tool_word)(&stem))
-        };
-        let mut best: Option<Range<usize>> = None;
-        let mut at = 0;
-        while at < tokens.len() {
-            let end = (at..tokens.len()).find(|at| !is_free(*at)).unwrap_or(tokens.len());
-            if end - at > best.as_ref().map_or(0, ExactSizeIterator::len) {
-                best = Some(at..end);
-            }
-            at = end + 1;
-        }
-        best
+        let is_it = |at: &usize| stems.contains(&words::stem(&tokens[*at].lower));
+        let at = (0..tokens.len()).find(is_it)?;
+        let mut before = tokens[at.saturating_sub(3)..at].iter();
+        let is_denied =
+            before.any(|token| matches!(token.lower.as_str(), "without" | "no" | "not" | "don't"));
+        Some(((!is_denied).into(), (at..tokens.len()).take_while(is_it).collect()))
     }
 }
 
@@ -286,13 +226,6 @@ fn plain_number(text: &str) -> Option<Value> {
     if !text.starts_with(|letter: char| letter.is_ascii_digit()) || text.len() > 15 {
         return None;
     }
-    match text.parse::<i64>() {
-        Ok(whole) => Some(whole.into()),
-        Err(_) => text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from),
-    }
-}
-
-/// As the tools want it: with its offset, without fractions.
-fn rfc3339(moment: &Zoned) -> String {
-    moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    let whole = text.parse::<i64>().ok().map(Value::from);
+    whole.or_else(|| text.parse::<f64>().ok().filter(|number| number.is_finite()).map(Value::from))
 }

@@ -5,32 +5,32 @@
 //! recognises plain requests by the tools' own guides, and quotes what it finds. A [`Script`] makes it say and call exactly
 //! what a test wants. This crate opens no file and no connection. What day it is stands in the request.
 
+mod choose;
 mod context;
 mod decide;
+mod evidence;
 mod fill;
-mod guide;
+mod language;
+mod lookup;
 mod missing;
 mod model;
 mod moderation;
 mod now;
-mod offer;
 mod outcome;
 mod parameter;
 mod parsed_message;
-mod quoting;
-mod recognise;
+mod question;
 mod refusal;
 mod reply;
 mod reply_stream;
+mod request;
 mod script;
-mod search;
 mod sentences;
 mod small_talk;
-mod template;
 mod toolbox;
-mod vocabulary;
 mod when;
 mod words;
+mod world_clock;
 
 pub use model::Rehearsal;
 pub use script::{Script, ScriptError};

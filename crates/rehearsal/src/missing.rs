@@ -1,25 +1,26 @@
 //! Asks for missing arguments.
 
-use crate::parameter::{Kind, name_words, single_type};
+use crate::parameter::{Kind, item_kind, name_words, single_type};
 use crate::refusal::lower_first;
 use crate::sentences;
 use crate::toolbox::Tool;
 
-/// One sentence that asks for exactly what is missing.
-pub(crate) fn question(tool: &Tool<'_>, missing: &[&str]) -> String {
-    let kinds: Vec<Kind> = missing.iter().filter_map(|name| Some(kind(name, tool.property(name)?))).collect();
+/// One sentence that asks for exactly what is missing. A day may be known while the time is not.
+pub(crate) fn question(tool: &Tool<'_>, missing: &[&str], has_day: bool) -> String {
+    let kinds: Vec<Kind> =
+        missing.iter().filter_map(|name| Some(item_kind(name, tool.property(name)?))).collect();
     let is_when = |kind: &Kind| matches!(kind, Kind::Start | Kind::End | Kind::Moment);
     let is_day = |kind: &Kind| matches!(kind, Kind::FirstDay | Kind::LastDay | Kind::Day);
     let mut wanted: Vec<String> = Vec::new();
     if kinds.iter().any(is_when) {
-        wanted.push("the day".into());
+        wanted.extend((!has_day).then(|| "the day".into()));
         wanted.extend(tool.is_action().then(|| "the time".into()));
     } else if kinds.iter().any(is_day) {
         wanted.push("the day".into());
     }
     for name in missing {
         let Some(schema) = tool.property(name) else { continue };
-        match kind(name, schema) {
+        match item_kind(name, schema) {
             kind if is_when(&kind) || is_day(&kind) => {}
             Kind::Address if single_type(schema) == Some("array") => {
                 wanted.push("the e-mail addresses of the people to invite".into())
@@ -30,13 +31,6 @@ pub(crate) fn question(tool: &Tool<'_>, missing: &[&str]) -> String {
         }
     }
     format!("Please tell me {}.", joined(&wanted))
-}
-
-fn kind(name: &str, schema: &serde_json::Value) -> Kind {
-    match single_type(schema) {
-        Some("array") => schema.get("items").map_or(Kind::Inexpressible, |items| Kind::of(name, items)),
-        _ => Kind::of(name, schema),
-    }
 }
 
 /// The parameter's name, with what its author says about it.

@@ -77,7 +77,7 @@ impl ChatModel for Rehearsal {
         let ids = reply::call_ids(&request, &reply.calls);
         let steps = vec![ReplyStep::Words(reply.text.clone())];
         let message = message(reply, ids);
-        let usage = Usage { input_tokens: input_tokens(&request), output_tokens: output_tokens(&message) };
+        let usage = Usage::new(input_tokens(&request), output_tokens(&message));
         let end = End::Done(ModelReply { message, finish: Finish::Stop, usage });
         Box::pin(ReplyStream::new(steps, self.pace, end))
     }

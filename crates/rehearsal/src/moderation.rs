@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::context::{CallOutcome, Context, UserMessage};
 use crate::reply::Reply;
 use crate::small_talk::phrase;
-use crate::toolbox::Tool;
 
 /// The tool that stops answering.
 pub(crate) const IGNORE: &str = "ignore_user";
@@ -23,7 +22,9 @@ enum Conduct {
 /// The reply to abuse, if the message is that.
 pub(crate) fn answer(context: &Context<'_>) -> Option<Reply> {
     let conduct = judge(context.message.text)?;
-    let Some(tool) = context.toolbox.find(IGNORE) else { return Some(Reply::say(warning(conduct))) };
+    if context.toolbox.find(IGNORE).is_none() {
+        return Some(Reply::say(warning(conduct)));
+    }
     let blocks =
         |message: &UserMessage<'_>| message.results.iter().any(|it| it.name == IGNORE && it.data().is_some());
     let last_block = context.earlier.iter().rposition(blocks);
@@ -33,7 +34,7 @@ pub(crate) fn answer(context: &Context<'_>) -> Option<Reply> {
     if conduct != Conduct::Threatening && !was_warned {
         return Some(Reply::say(warning(conduct)));
     }
-    let mut arguments = example(tool, conduct).unwrap_or_else(|| usual(conduct));
+    let mut arguments = usual(conduct);
     if last_block.is_some() && conduct == Conduct::Abusive {
         arguments["duration_seconds"] = json!(3_600);
         arguments["farewell_message"] = json!("I asked you to stay polite. You may come back in an hour.");
@@ -65,15 +66,6 @@ fn warning(conduct: Conduct) -> String {
         Conduct::Threatening => "I do not continue after a threat.",
     }
     .into()
-}
-
-/// The guide shows what to say; its examples are told apart by the words before them.
-fn example(tool: &Tool<'_>, conduct: Conduct) -> Option<Value> {
-    let wanted = if conduct == Conduct::Threatening { "threat" } else { "warning" };
-    let example = tool.guide.examples.iter().find(|example| example.lead.to_lowercase().contains(wanted))?;
-    let is_whole =
-        ["duration_seconds", "farewell_message"].iter().all(|name| example.arguments.get(name).is_some());
-    is_whole.then(|| example.arguments.clone())
 }
 
 fn usual(conduct: Conduct) -> Value {

@@ -57,10 +57,16 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     rest.split_once(after).map(|(inner, _)| inner.trim())
 }
 
-/// “It is 09:10 now.” is the last line, so that everything before it stays the same from turn to turn.
+/// The last line is “It is 09:10 now.”, or “The conversation began at 09:10.” where notes tell the time later on.
 fn last_time(system: &str) -> Option<Time> {
     let line = system.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    line.strip_prefix("It is ")?.strip_suffix(" now.")?.parse().ok()
+    let began = || line.strip_prefix("The conversation began at ")?.strip_suffix('.')?.parse().ok();
+    told_time(line).or_else(began)
+}
+
+/// The time, if a text tells nothing else: “It is 09:10 now.”
+pub(crate) fn told_time(text: &str) -> Option<Time> {
+    text.strip_prefix("It is ")?.strip_suffix(" now.")?.parse().ok()
 }
 
 /// “Friday, 20 November 2026”.

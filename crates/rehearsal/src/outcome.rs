@@ -20,9 +20,10 @@ pub(crate) fn describe(context: &Context<'_>, call: &CallOutcome<'_>, data: &Val
         // Where it is written, the runtime delivers it.
         return moderation::spoken_farewell(context, call);
     }
-    let parts = event(context, data)
+    let parts = event(context, call, data)
+        .or_else(|| events(context, data))
         .or_else(|| free_time(context, call, data))
-        .or_else(|| formatted(data))
+        .or_else(|| formatted(call, data))
         .or_else(|| validity(call, data))
         .or_else(|| contacts(data))
         .or_else(|| profile(data))
@@ -38,7 +39,7 @@ fn list<'v>(data: &'v Value, name: &str) -> Option<&'v [Value]> {
     data.get(name)?.as_array().map(Vec::as_slice)
 }
 
-fn event(context: &Context<'_>, data: &Value) -> Option<String> {
+fn event(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Option<String> {
     let title = text(data, "title")?;
     let moment =
         |name: &str| text(data, name)?.parse::<jiff::Timestamp>().ok().map(|at| context.now.local(at));
@@ -53,7 +54,39 @@ fn event(context: &Context<'_>, data: &Value) -> Option<String> {
     let link = text(data, "conference_link")
         .map(|link| format!(" The video call is at {link}."))
         .unwrap_or_default();
-    Some(format!("“{title}” is booked for {when} ({}){who}.{link}", context.now.zone_name))
+    let told = data
+        .get("invitations")
+        .and_then(|it| text(it, "summary"))
+        .map(|it| format!(" {it}"))
+        .unwrap_or_default();
+    let words = name_words(call.name);
+    let has = |word: &str| words.iter().any(|it| it == word);
+    let done = match () {
+        () if has("cancel") || has("delete") => "is cancelled; it was",
+        () if has("move") || has("reschedule") => "is moved to",
+        () => "is booked for",
+    };
+    Some(format!("“{title}” {done} {when} ({}){who}.{link}{told}", context.now.zone_name))
+}
+
+/// What is in a calendar. Of the events of others there is the time alone.
+fn events(context: &Context<'_>, data: &Value) -> Option<String> {
+    let events = list(data, "events")?;
+    if events.is_empty() {
+        return Some("There is nothing in the calendar in that time.".into());
+    }
+    let named =
+        |event: &Value| {
+            let when = period(context, event)?;
+            Some(text(event, "title").map_or_else(
+                || format!("a time that is taken, {when}"),
+                |title| format!("“{title}”, {when}"),
+            ))
+        };
+    let parts: Vec<String> = events.iter().take(MAX_LISTED).filter_map(named).collect();
+    let more = events.len().saturating_sub(MAX_LISTED);
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    Some(format!("In the calendar: {}{more} ({} time).", parts.join("; "), context.now.zone_name))
 }
 
 fn free_time(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Option<String> {
@@ -79,11 +112,14 @@ fn free_time(context: &Context<'_>, call: &CallOutcome<'_>, data: &Value) -> Opt
     Some(format!("{verb}: {}{more} ({} time).", parts.join("; "), context.now.zone_name))
 }
 
-fn formatted(data: &Value) -> Option<String> {
+/// How a moment is written, or what time it is elsewhere: the language is given where that was asked.
+fn formatted(call: &CallOutcome<'_>, data: &Value) -> Option<String> {
     let formatted = text(data, "formatted")?;
-    Some(match text(data, "locale") {
-        Some(locale) => format!("It is written “{formatted}” ({locale})."),
-        None => format!("It is written “{formatted}”."),
+    let is_written = call.arguments.is_some_and(|it| it.get("locale").is_some());
+    Some(match (text(data, "locale"), text(data, "timezone")) {
+        (Some(locale), _) if is_written => format!("It is written “{formatted}” ({locale})."),
+        (_, Some(zone)) => format!("In {zone} that is {formatted}."),
+        _ => format!("That is {formatted}."),
     })
 }
 

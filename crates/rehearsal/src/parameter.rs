@@ -18,8 +18,6 @@ pub(crate) enum Kind {
     Id,
     Zone,
     Locale,
-    /// The question itself.
-    Query,
     /// A pasted text.
     Text,
     Title,
@@ -40,6 +38,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(crate) fn is_time(self) -> bool {
+        matches!(self, Self::Start | Self::End | Self::Moment | Self::FirstDay | Self::LastDay | Self::Day)
+    }
+
     /// Judges a parameter, or the items of a list.
     pub(crate) fn of(name: &str, schema: &Value) -> Self {
         let words = name_words(name);
@@ -64,7 +66,11 @@ impl Kind {
 fn of_text(schema: &Value, has: &dyn Fn(&[&str]) -> bool) -> Kind {
     let is_start = has(&["start", "begin", "from", "since", "after"]);
     let is_end = has(&["end", "until", "to", "before", "finish"]);
-    match schema.get("format").and_then(Value::as_str) {
+    // Some providers' declarations have no formats; what is to be written is then said in words.
+    let says_rfc =
+        schema.get("description").and_then(Value::as_str).is_some_and(|it| it.contains("RFC 3339"));
+    let format = schema.get("format").and_then(Value::as_str).or(says_rfc.then_some("date-time"));
+    match format.or_else(|| (has(&["start", "end"]) && has(&["date", "time"])).then_some("date-time")) {
         Some("date-time") if is_start => return Kind::Start,
         Some("date-time") if is_end => return Kind::End,
         Some("date-time") => return Kind::Moment,
@@ -87,8 +93,6 @@ fn of_text(schema: &Value, has: &dyn Fn(&[&str]) -> bool) -> Kind {
         Kind::Farewell
     } else if has(&["pending", "context"]) {
         Kind::Request
-    } else if has(&["query", "question", "q"]) {
-        Kind::Query
     } else if has(&["id"]) {
         Kind::Id
     } else if has(&["title", "subject"]) {
@@ -99,6 +103,14 @@ fn of_text(schema: &Value, has: &dyn Fn(&[&str]) -> bool) -> Kind {
         Kind::Name
     } else {
         Kind::Words
+    }
+}
+
+/// The kind of a parameter, or of the items of a list.
+pub(crate) fn item_kind(name: &str, schema: &Value) -> Kind {
+    match single_type(schema) {
+        Some("array") => schema.get("items").map_or(Kind::Inexpressible, |items| Kind::of(name, items)),
+        _ => Kind::of(name, schema),
     }
 }
 

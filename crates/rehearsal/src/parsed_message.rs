@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::guide::quoted;
 use crate::now::Now;
-use crate::vocabulary;
 use crate::when::{self, When};
 use crate::words::{self, Token};
 
@@ -15,8 +13,6 @@ pub(crate) struct ParsedMessage<'a> {
     pub(crate) text: &'a str,
     pub(crate) tokens: Vec<Token<'a>>,
     pub(crate) when: When,
-    /// The normalised stems of its words.
-    pub(crate) meanings: BTreeSet<String>,
     /// Tokens with an `@` in them, right or wrong.
     pub(crate) addresses: Vec<usize>,
     pub(crate) links: Vec<usize>,
@@ -40,12 +36,10 @@ impl<'a> ParsedMessage<'a> {
         let addresses = places(&|token| token.text.contains('@') && token.text.len() > 2);
         let links = places(&|token| is_link(&token.lower));
         let topic = topic(&tokens, &when);
-        let meanings = tokens.iter().flat_map(|token| vocabulary::meanings(&token.lower)).collect();
         let names = names(&tokens, &when.used);
         Self {
             text,
             when,
-            meanings,
             addresses,
             links,
             names,
@@ -73,11 +67,6 @@ impl<'a> ParsedMessage<'a> {
         first..last.max(first)
     }
 
-    /// The tokens that can only be a value: moments, addresses and links.
-    pub(crate) fn values(&self) -> impl Iterator<Item = usize> {
-        self.when.used.iter().chain(&self.addresses).chain(&self.links).copied()
-    }
-
     /// Whether it asks instead of telling someone to do something.
     pub(crate) fn is_question(&self) -> bool {
         let first = self.tokens.first().map_or("", |token| token.lower.as_str());
@@ -100,6 +89,21 @@ fn payload(text: &str) -> Option<&str> {
     let after = |mark: &str| text.split_once(mark).map(|(_, after)| after.trim());
     let pasted = [after(": "), after(":\n"), after("\n")].into_iter().flatten().max_by_key(|part| part.len());
     pasted.filter(|part| !part.is_empty())
+}
+
+/// The phrases that stand in quotation marks.
+fn quoted(text: &str) -> Vec<&str> {
+    let mut phrases = Vec::new();
+    for (open, close) in [('“', '”'), ('"', '"'), ('„', '“'), ('«', '»')] {
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once(open) {
+            let Some((phrase, next)) = after.split_once(close) else { break };
+            phrases.push(phrase.trim());
+            rest = next;
+        }
+    }
+    phrases.retain(|phrase| !phrase.is_empty());
+    phrases
 }
 
 /// “about the budget”, until something else begins.

@@ -5,10 +5,10 @@ use quarterdeck_contracts::{ErrorType, ToolError};
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::lookup;
 use crate::moderation::IGNORE;
 use crate::now;
 use crate::parameter::name_words;
-use crate::search;
 use crate::sentences::shorten;
 
 /// Nothing where a sentence would be superfluous.
@@ -58,9 +58,9 @@ pub(crate) fn explain(context: &Context<'_>, tool: &str, error: &ToolError) -> O
 }
 
 fn with_findings(context: &Context<'_>, limit: &str, otherwise: &str) -> String {
-    match search::from_findings(context) {
-        Some(found) => format!("{found} {limit}"),
-        None => format!("{limit} {otherwise}"),
+    match lookup::is_lookup(&context.results) {
+        true => format!("{} {limit}", lookup::answer(context)),
+        false => format!("{limit} {otherwise}"),
     }
 }
 
@@ -104,9 +104,9 @@ fn faults(error: &ToolError, message: &str) -> String {
 }
 
 fn not_found(context: &Context<'_>, message: String) -> String {
-    match search::from_snippets(context) {
-        Some(found) => found,
-        None => message,
+    match lookup::is_lookup(&context.results) {
+        true => lookup::answer(context),
+        false => message,
     }
 }
 

@@ -125,6 +125,7 @@ impl ScriptedReply {
                 model: NAME.to_owned(),
                 detail: detail.clone(),
                 retry_after: *retry_after,
+                context: None,
             };
             return (self.steps.clone(), End::Failed(error));
         }
@@ -145,10 +146,7 @@ impl ScriptedReply {
         let calls = self.calls.iter().cloned().map(PartContent::Call);
         let parts = thought.into_iter().chain(text).chain(calls).map(ModelPart::new).collect();
         let message = ModelMessage { by: NAME.to_owned(), parts };
-        let usage = self.usage.unwrap_or_else(|| Usage {
-            input_tokens: input_tokens(request),
-            output_tokens: output_tokens(&message),
-        });
+        let usage = self.usage.unwrap_or_else(|| Usage::new(input_tokens(request), output_tokens(&message)));
         (self.steps.clone(), End::Done(ModelReply { message, finish: self.finish.clone(), usage }))
     }
 }

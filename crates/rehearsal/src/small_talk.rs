@@ -1,9 +1,8 @@
 //! Replies that need no tool: greetings, thanks, identity, abilities, date and time.
 
 use crate::context::Context;
-use crate::now;
 use crate::sentences::shorten;
-use crate::{when, words};
+use crate::{language, now, when, words};
 
 /// The reply to a message that is no request, if it is a known phrase.
 pub(crate) fn answer(context: &Context<'_>) -> Option<String> {
@@ -14,17 +13,17 @@ pub(crate) fn answer(context: &Context<'_>) -> Option<String> {
     if !said.chars().any(char::is_alphanumeric) {
         return Some("I can only read words. Ask me something, or ask “what can you do?”.".into());
     }
+    if let Some(text) = language::answer(said) {
+        return Some(text.into());
+    }
     let phrase = phrase(said);
     if phrase.split(' ').count() > 9 {
         return None;
     }
-    let begins = |beginnings: &[&str]| {
-        beginnings.iter().any(|it| phrase == *it || phrase.starts_with(&format!("{it} ")))
-    };
-    if is_one_of(&phrase, WHO) {
-        return Some(WHO_I_AM.into());
+    if let Some((_, reply)) = PHRASES.iter().find(|(known, _)| is_one_of(&phrase, known)) {
+        return Some((*reply).into());
     }
-    if is_one_of(&phrase, WHAT_CAN) || phrase == "help" {
+    if is_one_of(&phrase, WHAT_CAN) {
         return Some(abilities(context));
     }
     if is_one_of(&phrase, CLOCK) {
@@ -33,34 +32,29 @@ pub(crate) fn answer(context: &Context<'_>) -> Option<String> {
     if let Some(date) = asked_date(context) {
         return Some(format!("That is {}.", now::day(date)));
     }
+    let begins =
+        |known: &[&str]| known.iter().any(|it| phrase == *it || phrase.starts_with(&format!("{it} ")));
     let words = phrase.split(' ').count();
     if begins(&["thanks", "thank you", "thx", "cheers"]) && words <= 6 {
         return Some("You are welcome.".into());
     }
-    if is_one_of(&phrase, PRESENT) {
-        return Some("Yes, I am here. What would you like to know?".into());
-    }
-    if is_one_of(&phrase, COMMENTS) {
-        return Some(
-            "I can only look things up and call tools. Ask me something, or ask “what can you do?”.".into(),
-        );
-    }
-    if is_one_of(&phrase, HOW_ARE_YOU) {
-        return Some("I am a set of rules, so always the same. What would you like to know?".into());
-    }
     // In a call, a goodbye hangs up, and there is a tool for that.
-    if is_one_of(&phrase, BYE) && !context.is_spoken() {
+    if is_goodbye(said) && !context.is_spoken() {
         return Some("Goodbye!".into());
     }
     if is_cancellation(said) {
         return Some("All right, I leave it.".into());
     }
-    (begins(GREETINGS) && words <= 3).then(|| greeting(context))
+    (begins(GREETINGS) && words <= 3).then(|| "Hello! Ask me something, or ask “what can you do?”.".into())
 }
 
 /// Whether the user withdraws the request.
 pub(crate) fn is_cancellation(text: &str) -> bool {
     is_one_of(&phrase(text), NEVER_MIND)
+}
+
+pub(crate) fn is_goodbye(text: &str) -> bool {
+    is_one_of(&phrase(text), BYE)
 }
 
 /// A message without the greeting that it begins with, when there is more.
@@ -84,63 +78,80 @@ pub(crate) fn is_yes_or_no(text: &str) -> bool {
 #[rustfmt::skip]
 const YES_OR_NO: &[&str] = &[
     "yes", "no", "ok", "okay", "sure", "do it", "yes do it", "go ahead", "approve", "confirm", "i confirm", "yep", "fine",
-];
-
-#[rustfmt::skip]
-const GREETINGS: &[&str] = &[
-    "hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day", "greetings", "moin",
-    "hei",
+    "yes please",
 ];
 #[rustfmt::skip]
-const WHO: &[&str] = &[
-    "who are you", "what are you", "are you a robot", "are you human", "are you a human", "are you real",
-    "are you an ai", "are you chatgpt", "are you a language model", "what model are you",
-    "which model are you", "what is rehearsal", "what's your name", "what is your name", "are you a bot",
-];
+const GREETINGS: &[&str] =
+    &["hello", "hi", "hey", "good morning", "good afternoon", "good evening", "good day", "greetings", "moin"];
 #[rustfmt::skip]
 const WHAT_CAN: &[&str] = &[
-    "what can you do", "what can i ask", "what can i ask you", "what do you do", "what are you able to do",
-    "which tools do you have", "what tools do you have", "what can you do for me", "how can you help",
-    "how can you help me", "can you help me", "what can i do here", "show me what you can do", "help me",
-    "list your tools",
+    "what can you do", "what can i ask", "what can i ask you", "what do you do", "what are you able to do", "help", "help me",
+    "which tools do you have", "what tools do you have", "what can you do for me", "how can you help", "how can you help me",
+    "can you help me", "what can i do here", "show me what you can do", "list your tools", "what else can you do",
 ];
 #[rustfmt::skip]
 const CLOCK: &[&str] = &[
     "what time is it", "what's the time", "what is the time", "what day is it", "what day is it today",
     "what is the date", "what's the date", "what date is it", "what is today's date", "what's today's date",
-    "what time is it now", "what is the date today",
+    "what time is it now", "what is the date today", "which day is it",
 ];
-#[rustfmt::skip]
-const HOW_ARE_YOU: &[&str] =
-    &["how are you", "how are you doing", "how do you do", "how is it going", "how's it going", "what's up"];
-#[rustfmt::skip]
 const BYE: &[&str] = &[
-    "bye", "goodbye", "good bye", "bye bye", "see you", "see you later", "that is all", "that's all",
+    "bye",
+    "goodbye",
+    "good bye",
+    "bye bye",
+    "see you",
+    "see you later",
+    "that is all",
+    "that's all",
     "good night",
 ];
-const PRESENT: &[&str] =
-    &["are you there", "anybody there", "anyone there", "hello are you there", "test", "ping"];
-#[rustfmt::skip]
-const COMMENTS: &[&str] = &[
-    "cool", "great", "nice", "wow", "hmm", "hm", "interesting", "i see", "lol", "haha", "good", "perfect", "i don't understand",
-    "i do not understand", "that's wrong", "that is wrong", "you are wrong", "you're wrong", "what", "huh", "really", "oh",
-];
-#[rustfmt::skip]
 const NEVER_MIND: &[&str] = &[
-    "never mind", "nevermind", "forget it", "forget that", "cancel", "cancel that", "no thanks",
+    "never mind",
+    "nevermind",
+    "forget it",
+    "forget that",
+    "cancel",
+    "cancel that request",
+    "no thanks",
     "no thank you",
+    "leave it",
 ];
-
-const WHO_I_AM: &str = "I am the rehearsal model that comes with Quarterdeck: no language model, but rules that work offline. I \
-                        search the knowledge base, call the tools that are declared, and quote what they say. Set the key of \
-                        a provider to talk to a real model.";
+/// Phrases with one reply each.
+#[rustfmt::skip]
+const PHRASES: &[(&[&str], &str)] = &[
+    (
+        &[
+            "who are you", "what are you", "are you a robot", "are you human", "are you a human", "are you real",
+            "are you an ai", "are you chatgpt", "are you a language model", "what model are you", "who made you",
+            "which model are you", "what is rehearsal", "what's your name", "what is your name", "are you a bot",
+        ],
+        "I am the rehearsal model that comes with Quarterdeck: no language model, but rules that work offline. I search the \
+         knowledge base, call the tools that are declared, and quote what they say. Set the key of a provider to talk to a \
+         real model.",
+    ),
+    (
+        &["are you there", "you there", "anybody there", "anyone there", "test", "ping"],
+        "Yes, I am here. What would you like to know?",
+    ),
+    (
+        &["how are you", "how are you doing", "how do you do", "how is it going", "how's it going", "what's up"],
+        "I am a set of rules, so always the same. What would you like to know?",
+    ),
+    (
+        &[
+            "cool", "great", "nice", "wow", "hmm", "hm", "interesting", "i see", "lol", "haha", "good", "perfect", "what", "huh",
+            "really", "oh", "i don't understand", "i do not understand", "that's wrong", "that is wrong", "you are wrong",
+            "you're wrong", "tell me a joke", "tell me a story", "sing a song", "do you love me", "i love you",
+        ],
+        "I can only look things up and call tools. Ask me something, or ask “what can you do?”.",
+    ),
+];
 
 /// The words in lower case, without punctuation and without politeness around them.
 pub(crate) fn phrase(text: &str) -> String {
     let words: Vec<String> = words::tokens(text, 12).into_iter().map(|token| token.lower).collect();
-    let phrase = words.join(" ");
-    let phrase = phrase.trim_end_matches(" please").trim_start_matches("please ");
-    phrase.to_owned()
+    words.join(" ").trim_end_matches(" please").trim_start_matches("please ").to_owned()
 }
 
 /// The phrase alone, or after a greeting.
@@ -158,21 +169,18 @@ fn silent(context: &Context<'_>) -> String {
     }
 }
 
-fn greeting(context: &Context<'_>) -> String {
-    match context.toolbox.search() {
-        Some(_) => "Hello! Ask me something about the knowledge base, or ask “what can you do?”.".into(),
-        None => "Hello! Ask “what can you do?” to see what is possible.".into(),
-    }
-}
-
-/// Every declared tool with its summary.
+/// What there are tools for, by the headings of their guides.
 fn abilities(context: &Context<'_>) -> String {
-    if context.toolbox.tools.is_empty() {
+    let tools =
+        context.toolbox.tools.iter().filter(|tool| context.toolbox.is_usable(tool, context.is_spoken()));
+    let lines: Vec<String> = tools.map(|tool| format!("- {}", shorten(tool.label(), 100))).collect();
+    if lines.is_empty() {
         return "There are no tools here, so I can only greet you and tell you what time it is.".into();
     }
-    let lines =
-        context.toolbox.tools.iter().map(|tool| format!("- {}: {}", tool.name, shorten(tool.summary(), 250)));
-    format!("I can use these tools:\n\n{}\n\nJust ask in plain words.", lines.collect::<Vec<_>>().join("\n"))
+    if context.is_spoken() {
+        return "I search the knowledge base and use the tools of this site, such as its calendar. Just ask in plain words.".into();
+    }
+    format!("I can use these tools:\n\n{}\n\nJust ask in plain words.", lines.join("\n"))
 }
 
 /// “What's the date tomorrow?”, “what day is 24 December?”, and nothing else.
@@ -181,16 +189,10 @@ fn asked_date(context: &Context<'_>) -> Option<jiff::civil::Date> {
     let when = when::read(&tokens, &context.now);
     let asks = matches!(tokens.first()?.lower.as_str(), "what" | "what's" | "which");
     let is_about = |word: &str| matches!(word, "date" | "day" | "weekday");
-    let rest = tokens
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| !when.used.contains(at))
-        .map(|(_, token)| token.lower.as_str());
-    let mut is_named = false;
-    let is_plain = rest.into_iter().all(|word| {
-        is_named |= is_about(word);
-        is_about(word) || words::is_stop_word(word)
-    });
+    let rest = tokens.iter().enumerate().filter(|(at, _)| !when.used.contains(at));
+    let rest: Vec<&str> = rest.map(|(_, token)| token.lower.as_str()).collect();
+    let is_plain = rest.iter().all(|word| is_about(word) || words::is_stop_word(word));
+    let is_named = rest.iter().any(|word| is_about(word));
     when.date.filter(|_| asks && is_plain && is_named && when.time.is_none() && when.until.is_none())
 }
 

@@ -4,7 +4,21 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::guide::Guide;
+/// The parts of a guide that a request is compared with.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Guide {
+    pub(crate) heading: String,
+    pub(crate) summary: String,
+}
+
+impl Guide {
+    pub(crate) fn parse(markdown: &str) -> Self {
+        let lines = || markdown.lines().map(str::trim).filter(|line| !line.is_empty());
+        let heading = lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default();
+        let summary = lines().find(|line| !line.starts_with('#')).unwrap_or_default();
+        Self { heading: heading.to_owned(), summary: summary.to_owned() }
+    }
+}
 
 /// A tool that may be called.
 #[derive(Debug, Clone)]
@@ -43,12 +57,24 @@ impl<'a> Tool<'a> {
     pub(crate) fn summary(&self) -> &str {
         if self.guide.summary.is_empty() { self.description } else { &self.guide.summary }
     }
+
+    /// What it is called in a sentence: the heading of its guide, or else what it does.
+    pub(crate) fn label(&self) -> &str {
+        if self.guide.heading.is_empty() { self.summary() } else { &self.guide.heading }
+    }
 }
+
+/// Tools that are not chosen by their words: what blocks a user is decided by moderation, and a guide is read on the way.
+const HIDDEN_TOOLS: [&str; 2] = ["describe_tool", "ignore_user"];
 
 /// All declared tools, in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toolbox<'a> {
     pub(crate) tools: Vec<Tool<'a>>,
+    /// How many searches one message may cost, where the system text says.
+    pub(crate) max_searches: Option<usize>,
+    /// The namespaces that the user may search, where the system text says.
+    readable: Vec<&'a str>,
 }
 
 impl<'a> Toolbox<'a> {
@@ -74,7 +100,28 @@ impl<'a> Toolbox<'a> {
                 has_guide: is_guide,
             })
         });
-        Self { tools: tools.collect() }
+        let after = |words: &str| system.rsplit_once(words).map(|(_, after)| after);
+        let readable = after("may search the namespaces ").and_then(|it| it.split_once('.'));
+        Self {
+            tools: tools.collect(),
+            max_searches: after(": at most ").and_then(|it| it.split_once(" searches")?.0.parse().ok()),
+            readable: readable.map(|(names, _)| names.split(", ").collect()).unwrap_or_default(),
+        }
+    }
+
+    /// The namespaces to search: those that the user may read and that the search takes.
+    pub(crate) fn namespaces(&self) -> Vec<&'a str> {
+        let taken = self.search().and_then(|tool| tool.property("namespace")?.get("enum")?.as_array());
+        let is_taken =
+            |name: &&&str| taken.is_some_and(|taken| taken.iter().any(|it| it.as_str() == Some(name)));
+        self.readable.iter().filter(is_taken).copied().collect()
+    }
+
+    /// A voice session is started in text and ended in voice, even if both tools are declared. What changes the
+    /// conversation itself is not offered.
+    pub(crate) fn is_usable(&self, tool: &Tool<'_>, is_spoken: bool) -> bool {
+        !HIDDEN_TOOLS.contains(&tool.name)
+            && tool.name != if is_spoken { "start_voice_session" } else { "end_voice_session" }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Tool<'a>> {

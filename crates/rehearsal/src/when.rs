@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Zoned};
 use crate::now::Now;
 use crate::words::Token;
 
-pub(crate) use zone::find as find_zone;
+pub(crate) use zone::{all as all_zones, find as find_zone};
 
 /// What a text says about time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -91,51 +91,24 @@ pub(crate) fn read(tokens: &[Token<'_>], now: &Now) -> When {
 impl When {
     /// The first of each kind counts.
     fn take(&mut self, expression: TimeExpression, place: std::ops::Range<usize>) {
-        let is_new = match expression {
-            TimeExpression::Moment(moment) => {
-                self.moment.is_none() && {
-                    self.moment = Some(moment);
-                    true
-                }
-            }
+        match expression {
+            TimeExpression::Moment(moment) if self.moment.is_none() => self.moment = Some(moment),
             TimeExpression::Days(date, until) if self.date.is_none() => {
                 (self.date, self.until) = (Some(date), until);
-                true
             }
             // “From Monday to Wednesday”.
             TimeExpression::Days(date, None) if self.until.is_none() && self.date < Some(date) => {
                 self.until = Some(date);
-                true
             }
-            TimeExpression::Days(..) => false,
-            TimeExpression::Time(time, end) => {
-                self.time.is_none() && {
-                    (self.time, self.end) = (Some(time), end);
-                    true
-                }
+            TimeExpression::Time(time, end) if self.time.is_none() => {
+                (self.time, self.end) = (Some(time), end);
             }
-            TimeExpression::PartOfDay(part) => {
-                self.part.is_none() && {
-                    self.part = Some(part);
-                    true
-                }
-            }
-            TimeExpression::Length(length) => {
-                self.length.is_none() && {
-                    self.length = Some(length);
-                    true
-                }
-            }
-            TimeExpression::Zone(zone) => {
-                self.zone.is_none() && {
-                    self.zone = Some(zone);
-                    true
-                }
-            }
-        };
-        if is_new {
-            self.used.extend(place);
+            TimeExpression::PartOfDay(part) if self.part.is_none() => self.part = Some(part),
+            TimeExpression::Length(length) if self.length.is_none() => self.length = Some(length),
+            TimeExpression::Zone(zone) if self.zone.is_none() => self.zone = Some(zone),
+            _ => return,
         }
+        self.used.extend(place);
     }
 
     /// The moment that is meant, if it is a moment: a day alone is none.

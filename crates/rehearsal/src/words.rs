@@ -104,9 +104,49 @@ const IRREGULAR: &[(&str, &str)] = &[
     ("made", "make"), ("men", "man"), ("met", "meet"), ("people", "person"), ("ran", "run"),
     ("said", "say"), ("sank", "sink"), ("saw", "see"), ("seen", "see"), ("sent", "send"),
     ("spoke", "speak"), ("spoken", "speak"), ("stood", "stand"), ("sunk", "sink"), ("taken", "take"),
-    ("taught", "teach"), ("told", "tell"), ("took", "take"), ("went", "go"), ("wives", "wife"),
+    ("taught", "teach"), ("thought", "think"), ("told", "tell"), ("took", "take"), ("went", "go"), ("wives", "wife"),
     ("women", "woman"), ("won", "win"), ("written", "write"), ("wrote", "write"),
 ];
+
+/// Words that a question and its answer may use for each other.
+#[rustfmt::skip]
+const SAME: &[(&str, &str)] = &[
+    ("birth", "born"), ("birthplace", "born"), ("construct", "build"), ("death", "die"), ("editor", "edit"), ("leader", "lead"),
+    ("newspaper", "paper"), ("start", "begin"),
+];
+
+/// A stem, or the one that stands for the same.
+pub(crate) fn canonical(stem: String) -> String {
+    match SAME.binary_search_by_key(&stem.as_str(), |(word, _)| word) {
+        Ok(at) => SAME[at].1.to_owned(),
+        Err(_) => stem,
+    }
+}
+
+/// Equal, or long and begun alike: `insulated` and `insulation`.
+pub(crate) fn are_alike(word: &str, other: &str) -> bool {
+    const BEGINNING: usize = 6;
+    word == other || word.get(..BEGINNING).is_some_and(|begin| other.get(..BEGINNING) == Some(begin))
+}
+
+/// Whether one may be a misspelling of the other: at most one letter more, less or other, or two exchanged.
+pub(crate) fn is_misspelling(word: &str, known: &str) -> bool {
+    let (word, known): (Vec<char>, Vec<char>) = (word.chars().collect(), known.chars().collect());
+    if word.len() < 4 || word.first() != known.first() || word.len().abs_diff(known.len()) > 1 {
+        return false;
+    }
+    let same = word.iter().zip(&known).take_while(|(a, b)| a == b).count();
+    let (word, known) = (&word[same..], &known[same..]);
+    let after = |word: &[char], skip: usize| word.get(skip..).map(<[char]>::to_vec);
+    after(word, 1) == after(known, 1)
+        || after(word, 1).as_deref() == Some(known)
+        || after(known, 1).as_deref() == Some(word)
+        || (word.len() > 1
+            && known.len() > 1
+            && word[0] == known[1]
+            && word[1] == known[0]
+            && word[2..] == known[2..])
+}
 
 /// A word without its ending: enough to bring `launched` and `launch` together, and no more.
 pub(crate) fn stem(word: &str) -> String {
@@ -158,6 +198,7 @@ mod tests {
     fn the_tables_are_in_order_because_they_are_searched_by_halves() {
         assert!(STOP_WORDS.is_sorted());
         assert!(IRREGULAR.is_sorted());
+        assert!(SAME.is_sorted());
     }
 
     #[test]
@@ -175,6 +216,18 @@ mod tests {
             assert_eq!(stems.len(), 1, "{stems:?}");
         }
         assert_ne!(stem("ice"), stem("icing"));
+    }
+
+    #[test]
+    fn a_misspelling_differs_by_one_letter() {
+        for (word, known) in
+            [("bilt", "built"), ("amundson", "amundsen"), ("farm", "fram"), ("sverdrupp", "sverdrup")]
+        {
+            assert!(is_misspelling(word, known), "{word}");
+        }
+        for (word, known) in [("ice", "icy"), ("hansen", "nansen"), ("drift", "draught")] {
+            assert!(!is_misspelling(word, known), "{word}");
+        }
     }
 
     #[test]

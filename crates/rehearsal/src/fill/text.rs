@@ -1,13 +1,17 @@
 //! Texts among the arguments: names, titles, questions, pasted text, zones and languages.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::{Argument, Filler};
+use crate::evidence::capitalised;
 use crate::parameter::{Kind, name_words};
 use crate::sentences::shorten;
-use crate::when;
+use crate::{when, words};
+
+type Found = (String, BTreeSet<usize>);
 
 impl Filler<'_, '_> {
     pub(super) fn text(
@@ -18,81 +22,66 @@ impl Filler<'_, '_> {
         is_needed: bool,
         used: &BTreeSet<usize>,
     ) -> Option<Argument> {
+        let message = self.message;
         let (text, places) = match kind {
             Kind::Address => {
                 return self.addresses(schema, schema.get("format").is_some()).into_iter().next();
             }
-            Kind::Link => self.link()?,
+            Kind::Link => message
+                .links
+                .first()
+                .map(|at| (message.tokens[*at].text.to_owned(), BTreeSet::from([*at])))?,
             Kind::Zone => self.zone(),
             Kind::Locale => self.locale(),
-            Kind::Query => (self.message.text.to_owned(), (0..self.message.tokens.len()).collect()),
             Kind::Request => self.request()?,
-            Kind::Farewell => ("Goodbye!".to_owned(), BTreeSet::new()),
             Kind::Id => self.id(name, schema)?,
             Kind::Title if is_needed => self.title(used)?,
             Kind::Text if is_needed => self.pasted()?,
-            Kind::Name => self.name(used)?,
-            Kind::Words if is_needed => self.words(used)?,
+            Kind::Name => self.words(used, false)?,
+            Kind::Words if is_needed => self.words(used, true)?,
             // What may be left out and is not asked for by name is left out.
             _ => return None,
         };
-        let most =
-            schema.get("maxLength").and_then(Value::as_u64).map_or(10_000, |most| most.min(10_000) as usize);
-        let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0) as usize;
-        let fits = text.chars().count() >= least;
-        fits.then(|| (shorten(&text, most).into(), places))
-    }
-
-    fn link(&self) -> Option<(String, BTreeSet<usize>)> {
-        let at = *self.message.links.first()?;
-        Some((self.message.tokens[at].text.to_owned(), BTreeSet::from([at])))
+        let bound =
+            |key: &str, or: u64| schema.get(key).and_then(Value::as_u64).unwrap_or(or).min(10_000) as usize;
+        let fits = text.chars().count() >= bound("minLength", 0);
+        fits.then(|| (shorten(&text, bound("maxLength", 10_000)).into(), places))
     }
 
     /// The zone that is named, or else the user's own.
-    fn zone(&self) -> (String, BTreeSet<usize>) {
+    fn zone(&self) -> Found {
         match when::find_zone(&self.message.tokens) {
             Some((place, zone)) => (zone, place.collect()),
             None => (self.fill_context.now.zone_name.clone(), BTreeSet::new()),
         }
     }
 
-    /// The language that is named, or else the user's own.
-    fn locale(&self) -> (String, BTreeSet<usize>) {
+    /// The language that is named, or else English: that is what is said around it.
+    fn locale(&self) -> Found {
         for (at, token) in self.message.tokens.iter().enumerate() {
-            if let Ok(known) = LANGUAGES.binary_search_by_key(&token.lower.as_str(), |(name, _)| name) {
-                return (LANGUAGES[known].1.to_owned(), BTreeSet::from([at]));
-            }
-            let is_tag = token.text.len() == 5
-                && token.text.split_once('-').is_some_and(|(language, region)| {
-                    let is_language = language.bytes().all(|it| it.is_ascii_lowercase());
-                    is_language && language.len() == 2 && region.bytes().all(|it| it.is_ascii_uppercase())
-                });
-            if is_tag {
-                return (token.text.to_owned(), BTreeSet::from([at]));
+            if let Some((_, tag)) = LANGUAGES.iter().find(|(name, _)| *name == token.lower) {
+                return ((*tag).to_owned(), BTreeSet::from([at]));
             }
         }
-        (self.fill_context.now.locale.clone(), BTreeSet::new())
+        let own = self.fill_context.now.locale.as_str();
+        (if own.starts_with("en") { own } else { "en-GB" }.to_owned(), BTreeSet::new())
     }
 
     /// What the user wanted before, or says besides: the tool does not see this conversation.
-    fn request(&self) -> Option<(String, BTreeSet<usize>)> {
+    fn request(&self) -> Option<Found> {
         if let Some(topic) = self.message.topic.clone() {
-            let text = format!("Wants to talk about {}.", self.message.written(topic.clone()));
-            // “Let us talk about the hull” may be said to a writing partner, so the topic does not speak for a call.
-            return Some((text, BTreeSet::new()));
+            return Some((format!("Wants to talk about {}.", self.message.written(topic)), BTreeSet::new()));
         }
         let before = self.fill_context.before?;
         Some((format!("Asked before: “{}”", shorten(before, 400)), BTreeSet::new()))
     }
 
     /// `doc:hull`, `#5521`, `A-17`: within the pattern, as far as it says how an id begins.
-    fn id(&self, name: &str, schema: &Value) -> Option<(String, BTreeSet<usize>)> {
+    fn id(&self, name: &str, schema: &Value) -> Option<Found> {
         let pattern = schema.get("pattern").and_then(Value::as_str).unwrap_or_default();
         let beginning = pattern.strip_prefix('^').unwrap_or_default();
-        let beginning = beginning
-            .split(|it: char| !(it.is_ascii_alphanumeric() || matches!(it, ':' | '-' | '_')))
-            .next()
-            .unwrap_or_default();
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, ':' | '-' | '_');
+        let beginning = beginning.split(|it: char| !is_plain(it)).next().unwrap_or_default();
         let is_record = |text: &str| {
             text.split_once(':').is_some_and(|(kind, slug)| {
                 !kind.is_empty()
@@ -101,12 +90,13 @@ impl Filler<'_, '_> {
                     && !slug.starts_with('/')
             })
         };
-        let is_number = |text: &str| name != "id" && text.bytes().any(|it| it.is_ascii_digit());
-        let is_id = |text: &str| text.starts_with(beginning) && (is_record(text) || is_number(text));
+        // A small number alone is rather a count or an hour.
+        let is_number =
+            |text: &str| name != "id" && text.len() > 2 && text.bytes().any(|it| it.is_ascii_digit());
         let tokens = &self.message.tokens;
         let free = tokens.iter().enumerate().filter(|(at, _)| !self.message.when.used.contains(at));
-        let ids =
-            free.map(|(at, token)| (at, token.text.trim_start_matches('#'))).filter(|(_, text)| is_id(text));
+        let ids = free.map(|(at, token)| (at, token.text.trim_start_matches('#')));
+        let ids = ids.filter(|(_, text)| text.starts_with(beginning) && (is_record(text) || is_number(text)));
         // “2 of order 5521”: the one that stands after the name of its thing.
         let words = name_words(name);
         let is_named = |at: usize| at > 0 && words.contains(&tokens[at - 1].lower);
@@ -115,7 +105,7 @@ impl Filler<'_, '_> {
     }
 
     /// “Meeting about the budget”, “Lunch with Anna”; for anything else, its topic.
-    fn title(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
+    fn title(&self, used: &BTreeSet<usize>) -> Option<Found> {
         let message = self.message;
         if let Some(quoted) = message.quoted.first() {
             return Some(((*quoted).to_owned(), message.place(quoted).collect()));
@@ -130,86 +120,67 @@ impl Filler<'_, '_> {
         let mut title = noun.map_or("Meeting".to_owned(), |at| capitalised(&message.tokens[at].lower));
         let mut places: BTreeSet<usize> = topic.clone().into_iter().flatten().chain(noun).collect();
         let name = message.names.iter().find(|name| (*name).clone().all(|at| !places.contains(&at)));
+        let address = message.addresses.first().map(|at| message.tokens[*at].text);
         if let Some(topic) = topic {
             title = format!("{title} about {}", message.written(topic));
-        } else if let Some(name) = name {
-            title = format!("{title} with {}", message.written(name.clone()));
-        } else if let Some((Value::String(address), _)) =
-            self.addresses(&Value::Null, true).into_iter().next()
-        {
-            title = format!("{title} with {address}");
+        } else if let Some(with) = name.map(|name| message.written(name.clone())).or(address) {
+            title = format!("{title} with {with}");
         }
         places.extend(name.cloned().into_iter().flatten());
         Some((title, places))
     }
 
     /// What was pasted or quoted, or the whole message when there is something in it to find.
-    fn pasted(&self) -> Option<(String, BTreeSet<usize>)> {
+    fn pasted(&self) -> Option<Found> {
         let message = self.message;
-        let pasted = message.payload.or_else(|| message.quoted.first().copied());
-        if let Some(text) = pasted {
+        if let Some(text) = message.payload.or_else(|| message.quoted.first().copied()) {
             return Some((text.to_owned(), message.place(text).collect()));
         }
-        let has_digits =
-            message.tokens.iter().any(|token| token.text.bytes().filter(u8::is_ascii_digit).count() > 4);
-        if message.addresses.is_empty() && message.links.is_empty() && !has_digits {
-            return None;
-        }
-        let used = message.addresses.iter().chain(&message.links).copied().collect();
-        Some((message.text.to_owned(), used))
+        let used: BTreeSet<usize> = message.addresses.iter().chain(&message.links).copied().collect();
+        (!used.is_empty()).then(|| (message.text.to_owned(), used))
     }
 
-    fn name(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
-        let free = |place: &&std::ops::Range<usize>| (*place).clone().all(|at| !used.contains(&at));
-        let place = self.message.names.iter().find(free).cloned();
-        let place = place.or_else(|| self.residue(used))?;
-        let name = self.message.written(place.clone());
-        let name = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s")).unwrap_or(name);
-        Some((name.to_owned(), place.collect()))
-    }
-
-    /// What is quoted, follows a colon, or is left over.
-    fn words(&self, used: &BTreeSet<usize>) -> Option<(String, BTreeSet<usize>)> {
+    /// A name; or what is quoted or follows a colon, where any words will do; or else what is left over.
+    fn words(&self, used: &BTreeSet<usize>, is_any: bool) -> Option<Found> {
         let message = self.message;
-        if let Some(text) = message.quoted.first().copied().or(message.payload) {
+        if let Some(text) = message.quoted.first().copied().or(message.payload).filter(|_| is_any) {
             return Some((text.to_owned(), message.place(text).collect()));
         }
-        let free = |place: &&std::ops::Range<usize>| (*place).clone().all(|at| !used.contains(&at));
-        let place = message.names.iter().find(free).cloned().or_else(|| self.residue(used))?;
-        Some((message.written(place.clone()).to_owned(), place.collect()))
+        let is_free = |place: &&Range<usize>| (*place).clone().all(|at| !used.contains(&at));
+        let place = message.names.iter().find(is_free).cloned().or_else(|| self.residue(used))?;
+        let text = message.written(place.clone());
+        let text = text.strip_suffix("'s").or_else(|| text.strip_suffix("’s")).unwrap_or(text);
+        Some((text.to_owned(), place.collect()))
+    }
+
+    /// The longest run of words that are neither the tool's nor used: the rest must be the value.
+    fn residue(&self, used: &BTreeSet<usize>) -> Option<Range<usize>> {
+        let tokens = &self.message.tokens;
+        let is_free = |at: &usize| {
+            let lower = tokens[*at].lower.as_str();
+            !used.contains(at)
+                && !self.message.when.used.contains(at)
+                && words::stems(lower).next().is_some()
+                && !(self.fill_context.is_tool_word)(lower)
+        };
+        let run = |start: usize| start..(start..tokens.len()).find(|at| !is_free(at)).unwrap_or(tokens.len());
+        let starts = (0..tokens.len()).filter(|at| is_free(at) && (*at == 0 || !is_free(&(at - 1))));
+        starts.map(run).max_by_key(|run| (run.len(), std::cmp::Reverse(run.start)))
     }
 }
 
 /// Kinds of events.
 #[rustfmt::skip]
 const OCCASIONS: &[&str] = &[
-    "meeting", "call", "appointment", "lunch", "dinner", "breakfast", "coffee", "interview", "review", "workshop",
-    "demo", "session", "chat", "standup", "event",
+    "meeting", "call", "appointment", "lunch", "dinner", "breakfast", "coffee", "interview", "review", "workshop", "demo", "session",
+    "chat", "standup", "event",
 ];
 
 /// Languages by their English names, and what to call them in a tag.
 #[rustfmt::skip]
 const LANGUAGES: &[(&str, &str)] = &[
-    ("american", "en-US"), ("arabic", "ar"), ("british", "en-GB"), ("chinese", "zh"), ("czech", "cs"),
-    ("danish", "da"), ("dutch", "nl"), ("english", "en"), ("finnish", "fi"), ("french", "fr"),
-    ("german", "de"), ("greek", "el"), ("hebrew", "he"), ("hindi", "hi"), ("hungarian", "hu"),
-    ("icelandic", "is"), ("indonesian", "id"), ("italian", "it"), ("japanese", "ja"), ("korean", "ko"),
-    ("norwegian", "nb"), ("polish", "pl"), ("portuguese", "pt"), ("romanian", "ro"), ("russian", "ru"),
-    ("spanish", "es"), ("swedish", "sv"), ("thai", "th"), ("turkish", "tr"), ("ukrainian", "uk"),
-    ("vietnamese", "vi"),
+    ("arabic", "ar"), ("chinese", "zh"), ("czech", "cs"), ("danish", "da"), ("dutch", "nl"), ("english", "en"), ("finnish", "fi"),
+    ("french", "fr"), ("german", "de"), ("greek", "el"), ("hindi", "hi"), ("italian", "it"), ("japanese", "ja"), ("korean", "ko"),
+    ("norwegian", "nb"), ("polish", "pl"), ("portuguese", "pt"), ("russian", "ru"), ("spanish", "es"), ("swedish", "sv"),
+    ("turkish", "tr"), ("ukrainian", "uk"),
 ];
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_languages_are_in_order_because_they_are_searched_by_halves() {
-        assert!(LANGUAGES.is_sorted());
-    }
-}

@@ -118,5 +118,5 @@ fn failure(field: &Field<'_>) -> Result<(ChatErrorKind, String, Option<Duration>
 fn used(field: &Field<'_>) -> Result<Usage, Fault> {
     let all = field.object(&["inputTokens", "outputTokens"])?;
     let tokens = |name: &str| all.find(name).map_or(Ok(0), |field| field.number());
-    Ok(Usage { input_tokens: tokens("inputTokens")?, output_tokens: tokens("outputTokens")? })
+    Ok(Usage::new(tokens("inputTokens")?, tokens("outputTokens")?))
 }

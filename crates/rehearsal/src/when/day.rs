@@ -87,24 +87,18 @@ fn weekday(rest: &[Token<'_>], before: &str, now: &Now) -> Option<(usize, TimeEx
 
 /// Short forms count only where a day is expected: the sun and a cat that sat are none.
 fn named(word: &str, is_expected: bool) -> Option<Weekday> {
+    const DAYS: [(&str, Weekday); 7] = [
+        ("monday", Weekday::Monday),
+        ("tuesday", Weekday::Tuesday),
+        ("wednesday", Weekday::Wednesday),
+        ("thursday", Weekday::Thursday),
+        ("friday", Weekday::Friday),
+        ("saturday", Weekday::Saturday),
+        ("sunday", Weekday::Sunday),
+    ];
     let word = word.strip_suffix("'s").unwrap_or(word);
-    Some(match word {
-        "monday" => Weekday::Monday,
-        "tuesday" => Weekday::Tuesday,
-        "wednesday" => Weekday::Wednesday,
-        "thursday" => Weekday::Thursday,
-        "friday" => Weekday::Friday,
-        "saturday" => Weekday::Saturday,
-        "sunday" => Weekday::Sunday,
-        "mon" if is_expected => Weekday::Monday,
-        "tue" | "tues" if is_expected => Weekday::Tuesday,
-        "wed" if is_expected => Weekday::Wednesday,
-        "thu" | "thur" | "thurs" if is_expected => Weekday::Thursday,
-        "fri" if is_expected => Weekday::Friday,
-        "sat" if is_expected => Weekday::Saturday,
-        "sun" if is_expected => Weekday::Sunday,
-        _ => return None,
-    })
+    let is_it = |name: &str| name == word || (is_expected && word.len() >= 3 && name.starts_with(word));
+    DAYS.iter().find(|(name, _)| is_it(name)).map(|(_, day)| *day)
 }
 
 /// “1 March 2026”, “the 1st of March”, “March 1st”.

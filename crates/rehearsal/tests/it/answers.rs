@@ -11,15 +11,15 @@ use crate::conversation::*;
 fn a_question_is_searched_fetched_and_answered_with_the_id() {
     let mut conversation = Conversation::new();
     conversation.user("When was the Fram launched?");
-    conversation.results(&[found(&["project:building-of-fram", "project:first-fram-expedition"])]);
-    conversation.results(&[record("project:building-of-fram")]);
+    let ids = ["project:building-of-fram", "project:first-fram-expedition"];
+    conversation.results(&[found(&ids)]).results(&[records(&ids)]);
     conversation.check(expect![[r#"
         user: When was the Fram launched?
         calls: kb_search {"query":"When was the Fram launched?"}
         result: ok
-        calls: kb_get {"id":"project:building-of-fram"}
+        calls: kb_get {"ids":["project:building-of-fram","project:first-fram-expedition"]}
         result: ok
-        says: The ship was launched on 26 October 1892. Eva Nansen broke the bottle on the bow and said, “Fram is her name.” [project:building-of-fram] See also “The first Fram expedition, 1893–1896” [project:first-fram-expedition].
+        says: Eva Nansen named her Fram, which means “forward”, at the launch on 26 October 1892. [project:first-fram-expedition] See also “Building the Fram, 1891–1892” [project:building-of-fram].
     "#]]);
 }
 
@@ -34,31 +34,36 @@ fn someone_who_is_called_he_is_named() {
         result: ok
         calls: kb_get {"id":"person:oscar-wisting"}
         result: ok
-        says: In his last years he worked for the restoration of the Fram and for the museum. He died on 5 December 1936 on board the Fram, in his old cabin, where he had been allowed to spend the night, shortly before the day that marked twenty-five years since the Pole. [person:oscar-wisting]
+        says: Oscar Wisting: He died on 5 December 1936 on board the Fram, in his old cabin, where he had been allowed to spend the night, shortly before the day that marked twenty-five years since the Pole. [person:oscar-wisting]
     "#]]);
 }
 
+/// Those that it may not read are neither tried nor offered.
 #[test]
-fn an_empty_search_offers_another_namespace() {
+fn every_namespace_that_the_user_may_read_is_searched() {
     let empty =
         ok(json!({ "results": [], "query_time_ms": 1, "clamped": false, "empty": "none", "degraded": true }));
-    let mut conversation = Conversation::new();
-    conversation.user("When did the museum in Oslo open?").results(std::slice::from_ref(&empty));
+    let mut conversation = Conversation::reading("studio, public");
     conversation
-        .user("try public")
-        .results(&[found(&["project:fram-museum"])])
-        .results(&[record("project:fram-museum")]);
+        .user("When did the museum in Oslo open?")
+        .results(&[empty.clone(), found(&["project:fram-museum"])]);
+    conversation.results(&[record("project:fram-museum")]);
+    conversation.user("Who wrote The Magic Flute?").results(&[empty.clone(), empty]);
     conversation.check(expect![[r#"
         user: When did the museum in Oslo open?
-        calls: kb_search {"query":"When did the museum in Oslo open?"}
-        result: ok
-        says: The knowledge base has nothing on that. I looked in its part “studio”. Other words may help, or say “try personal” or “try public” to look elsewhere.
-        user: try public
+        calls: kb_search {"query":"When did the museum in Oslo open?","namespace":"studio"}
         calls: kb_search {"query":"When did the museum in Oslo open?","namespace":"public"}
+        result: ok
         result: ok
         calls: kb_get {"id":"project:fram-museum"}
         result: ok
-        says: The Fram Museum stands at Bygdøy, a peninsula in Oslo. King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
+        says: King Haakon VII opened it on 20 May 1936. [project:fram-museum]
+        user: Who wrote The Magic Flute?
+        calls: kb_search {"query":"Who wrote The Magic Flute?","namespace":"studio"}
+        calls: kb_search {"query":"Who wrote The Magic Flute?","namespace":"public"}
+        result: ok
+        result: ok
+        says: The knowledge base has nothing on that. Other words may find something: names and places work best.
     "#]]);
 }
 
@@ -73,7 +78,7 @@ fn an_empty_result_of_filters_is_distinguished_from_no_result() {
         user: Who was on the second expedition?
         calls: kb_search {"query":"Who was on the second expedition?"}
         result: ok
-        says: Nothing in the knowledge base passes those filters. There are 3 records without them, so try it that way.
+        says: Nothing in the knowledge base passes those filters; without them there is something.
     "#]]);
 }
 
@@ -92,13 +97,13 @@ fn a_follow_up_takes_the_subject_along() {
         result: ok
         calls: kb_get {"id":"project:fram-museum"}
         result: ok
-        says: The Fram Museum stands at Bygdøy, a peninsula in Oslo. King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
+        says: King Haakon VII opened it on 20 May 1936. [project:fram-museum]
         user: and when?
-        calls: kb_search {"query":"Who opened the Fram Museum? and when?"}
+        calls: kb_search {"query":"when? The Fram Museum"}
         result: ok
         calls: kb_get {"id":"project:fram-museum"}
         result: ok
-        says: King Haakon VII opened it on 20 May 1936. For opening hours and tickets, see the museum's own pages. [project:fram-museum]
+        says: King Haakon VII opened it on 20 May 1936. [project:fram-museum]
     "#]]);
 }
 
@@ -125,7 +130,7 @@ fn more_goes_on_in_the_same_record_until_it_ends() {
     for _ in 0..6 {
         conversation.user("more").results(&[record("doc:framheim")]);
     }
-    assert_eq!(conversation.said(), "That is all that the record says [doc:framheim].");
+    assert_eq!(conversation.said(), "That is all that the record says. [doc:framheim]");
 }
 
 #[test]
@@ -136,7 +141,7 @@ fn a_record_is_shown_by_its_id() {
         user: show me person:otto-sverdrup
         calls: kb_get {"id":"person:otto-sverdrup"}
         result: ok
-        says: Otto Neumann Knoph Sverdrup was born on 31 October 1854 in Bindal, in northern Norway. He grew up on a farm, learnt to ski and shoot early, and went to sea as a young man. [person:otto-sverdrup]
+        says: Otto Neumann Knoph Sverdrup was born on 31 October 1854 in Bindal, in northern Norway. He grew up on a farm, learnt to ski and shoot early, and went to sea as a young man. In 1888 he crossed the inland ice of Greenland with Fridtjof Nansen. [person:otto-sverdrup]
     "#]]);
 }
 
@@ -175,7 +180,7 @@ fn with_tools_off_it_answers_with_what_it_has() {
         user: book a meeting tomorrow at 9 with a@example.com
         says: I may not look anything up now, and I only say what I have looked up. Please ask again.
         user: hello
-        says: Hello! Ask me something about the knowledge base, or ask “what can you do?”.
+        says: Hello! Ask me something, or ask “what can you do?”.
     "#]]);
 }
 
@@ -204,7 +209,7 @@ fn in_a_call_answers_are_short() {
         result: ok
         calls: kb_get {"id":"doc:insulation-and-cabins"}
         result: ok
-        says: Nansen wanted a dry ship, and this was as much a matter of health as of comfort. The skylight had several panes one above another, and there were several doors between the saloon and the open air, with high sills to keep cold air from flowing in along the floor. [doc:insulation-and-cabins]
+        says: I can quote the records, but not reason about them, and I find no sentence that plainly answers this. The nearest records are “Insulation and cabins”.
     "#]]);
 }
 
@@ -253,70 +258,87 @@ fn ordinary_questions_are_searched() {
     }
 }
 
-/// Given the record that answers, the words that answer are quoted for most of the questions.
-#[test]
-fn answers_quote_the_words_that_answer() {
-    for (question, id, words) in [
-        (
-            "Who was captain on the first voyage and led the second one himself?",
-            "person:otto-sverdrup",
-            "captain",
-        ),
-        ("Who signed on as stoker because no other post was left?", "person:hjalmar-johansen", "stoker"),
-        (
-            "Who was a customs officer in Grimstad before going south?",
-            "person:sverre-hassel",
-            "customs officer",
-        ),
-        (
-            "Who was the last survivor of the men at Framheim?",
-            "person:jorgen-stubberud",
-            "the last of the men",
-        ),
-        (
-            "Why does a ship hardly move although the sea is calm and the engine runs?",
-            "doc:dead-water",
-            "dead water",
-        ),
-        ("What is the old name of Oslo?", "doc:christiania", "Christiania is the old name of Oslo"),
-        ("Where did Nansen take on sledge dogs in 1893?", "doc:khabarova", "29 July 1893"),
-        (
-            "What happened to the Bay of Whales in 1987?",
-            "doc:bay-of-whales",
-            "In 1987 a huge iceberg broke away",
-        ),
-        (
-            "How do you measure the depth of the sea through a hole in the ice?",
-            "process:deep-sea-soundings",
-            "a line is let down",
-        ),
-        ("When did the museum in Oslo open?", "project:fram-museum", "20 May 1936"),
-    ] {
-        let mut conversation = Conversation::new();
-        conversation.user(question).results(&[found(&[id])]).results(&[record(id)]);
-        assert!(
-            conversation.said().contains(words) && conversation.said().contains(id),
-            "{question}: {}",
-            conversation.said()
-        );
-    }
-}
-
 #[test]
 fn a_greeting_is_not_searched_for() {
     let mut conversation = Conversation::new();
     conversation.user("Good morning! Who built the Fram?");
     assert_eq!(conversation.called(), [("kb_search".to_owned(), json!({ "query": "Who built the Fram?" }))]);
-    conversation.user("search the public base for museums");
-    assert_eq!(
-        conversation.called(),
-        [("kb_search".to_owned(), json!({ "query": "museums", "namespace": "public" }))]
-    );
+}
+
+/// The sentence about Wisting's death is no answer to a question about Amundsen's.
+#[test]
+fn a_sentence_about_another_is_not_quoted() {
+    let ids = ["person:oscar-wisting", "person:roald-amundsen", "project:south-pole-expedition"];
+    let mut conversation = Conversation::new();
+    conversation.user("Did Amundsen die on the Fram?").results(&[found(&ids)]).results(&[records(&ids)]);
+    conversation.user("When did Scott win the race?").results(&[found(&ids)]).results(&[records(&ids)]);
+    conversation.check(expect![[r#"
+        user: Did Amundsen die on the Fram?
+        calls: kb_search {"query":"Did Amundsen die on the Fram?"}
+        result: ok
+        calls: kb_get {"ids":["person:oscar-wisting","person:roald-amundsen","project:south-pole-expedition"]}
+        result: ok
+        says: I can quote the records, but not reason about them, and I find no sentence that plainly answers this. The nearest records are:
+
+        - Oscar Wisting [person:oscar-wisting]
+        - Roald Amundsen [person:roald-amundsen]
+        - Amundsen's South Pole expedition, 1910–1912 [project:south-pole-expedition]
+        user: When did Scott win the race?
+        calls: kb_search {"query":"When did Scott win the race?"}
+        result: ok
+        calls: kb_get {"ids":["person:oscar-wisting","person:roald-amundsen","project:south-pole-expedition"]}
+        result: ok
+        says: I can quote the records, but not reason about them, and I find no sentence that plainly answers this. The nearest records are:
+
+        - Oscar Wisting [person:oscar-wisting]
+        - Roald Amundsen [person:roald-amundsen]
+        - Amundsen's South Pole expedition, 1910–1912 [project:south-pole-expedition]
+    "#]]);
 }
 
 #[test]
-fn another_language_is_searched_too() {
+fn a_pronoun_means_the_record_that_was_cited_last() {
+    let (amundsen, both) = (["person:roald-amundsen"], ["person:oscar-wisting", "person:roald-amundsen"]);
     let mut conversation = Conversation::new();
-    conversation.user("Wer hat die Fram gebaut?");
-    assert_eq!(conversation.called()[0].0, "kb_search");
+    conversation.user("Who was Roald Amundsen?").results(&[found(&amundsen)]).results(&[records(&amundsen)]);
+    conversation.user("Did he die on the Fram?").results(&[found(&both)]).results(&[records(&both)]);
+    conversation.user("When was he born?").results(&[found(&both)]).results(&[records(&both)]);
+    conversation.check(expect![[r#"
+        user: Who was Roald Amundsen?
+        calls: kb_search {"query":"Who was Roald Amundsen?"}
+        result: ok
+        calls: kb_get {"id":"person:roald-amundsen"}
+        result: ok
+        says: Roald Engelbregt Gravning Amundsen was born on 16 July 1872 in Borge, south-east of Christiania. He gave up medicine for the sea, and was mate of the Belgica, which in 1898 became the first ship to winter in the Antarctic pack ice. [person:roald-amundsen]
+        user: Did he die on the Fram?
+        calls: kb_search {"query":"Did he die on the Fram? Roald Amundsen"}
+        result: ok
+        calls: kb_get {"ids":["person:roald-amundsen","person:oscar-wisting"]}
+        result: ok
+        says: I can quote the records, but not reason about them, and I find no sentence that plainly answers this. The nearest records are:
+
+        - Oscar Wisting [person:oscar-wisting]
+        - Roald Amundsen [person:roald-amundsen]
+        user: When was he born?
+        calls: kb_search {"query":"When was he born? Roald Amundsen"}
+        result: ok
+        calls: kb_get {"ids":["person:roald-amundsen","person:oscar-wisting"]}
+        result: ok
+        says: Roald Engelbregt Gravning Amundsen was born on 16 July 1872 in Borge, south-east of Christiania. [person:roald-amundsen]
+    "#]]);
+}
+
+#[test]
+fn two_people_of_one_name_are_both_quoted() {
+    let ids = ["person:roald-amundsen", "person:anton-amundsen"];
+    let mut conversation = Conversation::new();
+    conversation.user("When was Amundsen born?").results(&[found(&ids)]).results(&[records(&ids)]);
+    conversation.check(expect![[r#"
+        user: When was Amundsen born?
+        calls: kb_search {"query":"When was Amundsen born?"}
+        result: ok
+        calls: kb_get {"ids":["person:roald-amundsen","person:anton-amundsen"]}
+        result: ok
+        says: Roald Engelbregt Gravning Amundsen was born on 16 July 1872 in Borge, south-east of Christiania. [person:roald-amundsen] Anton Amundsen: He was born in Horten in 1853 and had served for many years as an engineer in the navy. [person:anton-amundsen]
+    "#]]);
 }

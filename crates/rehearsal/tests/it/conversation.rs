@@ -46,6 +46,15 @@ impl Conversation {
         Self::over(system(tools, false), tools)
     }
 
+    /// The same for a user who may search these namespaces.
+    pub(crate) fn reading(namespaces: &str) -> Self {
+        let tools = text_tools();
+        let rules = format!(
+            "1. Search first: at most 5 searches for one message.\n2. This user may search the namespaces {namespaces}.\n"
+        );
+        Self::over(system(&tools, true).replace("Search when context is missing.", &rules), &tools)
+    }
+
     fn over(system: String, tools: &[Folder]) -> Self {
         let tools: Vec<Value> = tools.iter().map(|tool| tool.declaration.clone()).collect();
         let request = ChatRequest {
@@ -223,19 +232,36 @@ pub(crate) fn found(ids: &[&str]) -> Value {
 
 /// What `kb_get` answers for a record of the sample base.
 pub(crate) fn record(id: &str) -> Value {
-    let (title, text) = record_text(id);
-    ok(json!({ "records": [{
-        "id": id, "type": id.split(':').next(), "title": title, "source_type": "article", "last_updated": "2025-03-14",
-        "full_text": text, "tags": [], "url": null, "metadata": {}, "sources": [],
-    }] }))
+    records(&[id])
 }
 
-fn record_text(id: &str) -> (String, String) {
+/// The same for several.
+pub(crate) fn records(ids: &[&str]) -> Value {
+    let record = |id: &&str| {
+        let (title, text) = record_text(id);
+        json!({
+            "id": id, "type": id.split(':').next(), "title": title, "source_type": "article", "last_updated": "2025-03-14",
+            "full_text": text, "tags": tags(id), "url": null, "metadata": {}, "sources": [],
+        })
+    };
+    ok(json!({ "records": ids.iter().map(record).collect::<Vec<_>>() }))
+}
+
+fn tags(id: &str) -> Vec<String> {
+    let markdown = markdown(id);
+    let line = markdown.lines().find_map(|line| line.strip_prefix("tags: [")?.strip_suffix(']'));
+    line.unwrap_or_default().split(", ").map(str::to_owned).collect()
+}
+
+fn markdown(id: &str) -> String {
     let (kind, slug) = id.split_once(':').unwrap();
     let path = |namespace| root().join(format!("kb/{namespace}/{kind}/{slug}.md"));
     let path = ["studio", "public", "personal"].map(path).into_iter().find(|path| path.exists());
-    let markdown =
-        fs::read_to_string(path.unwrap_or_else(|| panic!("{id} is not in the sample base"))).unwrap();
+    fs::read_to_string(path.unwrap_or_else(|| panic!("{id} is not in the sample base"))).unwrap()
+}
+
+fn record_text(id: &str) -> (String, String) {
+    let markdown = markdown(id);
     let body = markdown.split_once("\n# ").unwrap().1;
     let (title, text) = body.split_once('\n').unwrap();
     (title.to_owned(), text.trim().to_owned())

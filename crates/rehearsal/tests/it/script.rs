@@ -77,7 +77,7 @@ fn replies_come_exactly_as_they_are_written() {
             call(None, "kb_get", CallArguments::Json(json!({}))),
         ]
     );
-    assert_eq!((finish, usage), (Finish::Length, Usage { input_tokens: 7, output_tokens: 3 }));
+    assert_eq!((finish, usage), (Finish::Length, Usage::new(7, 3)));
 }
 
 #[test]
@@ -94,6 +94,7 @@ fn a_reply_can_break_off_in_the_middle() {
         model: "rehearsal/built-in".into(),
         detail: "quota".into(),
         retry_after: Some(Duration::from_millis(1500)),
+        context: None,
     };
     assert_eq!(collect_events(&model, hello()), [Err(limited)]);
 }

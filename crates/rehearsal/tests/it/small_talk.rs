@@ -27,7 +27,7 @@ fn small_talk_needs_no_tool() {
     }
     conversation.check(expect![[r#"
         user: Hello!
-        says: Hello! Ask me something about the knowledge base, or ask “what can you do?”.
+        says: Hello! Ask me something, or ask “what can you do?”.
         user: thanks
         says: You are welcome.
         user: Who are you?
@@ -63,22 +63,21 @@ fn what_it_can_do_is_what_is_declared() {
         user: What can you do?
         says: I can use these tools:
 
-        - calendar_cancel_event: Cancels one of the user's bookings, once the user has approved it.
-        - calendar_create_event: Books a time in the owner's calendar with the attendees, once the user has approved exactly this appointment.
-        - calendar_get_availability: Tells when the calendar's owner is busy between two moments and which slots are free, with recurring events expanded.
-        - calendar_list_events: Lists what stands in the calendars between two moments, with the ids that moving and cancelling need.
-        - calendar_move_event: Moves one of the user's bookings to another time, once the user has approved it.
-        - extract_contacts: Finds every e-mail address, phone number and URL in a text and gives each in its normal form, with the place where it stands.
-        - format_datetime: Writes one moment for a reader in a given time zone and language: to be read, to be spoken, or counted from now. No offset is converted by hand.
-        - ignore_user: Ends the conversation with a farewell and answers nothing from this user, in text and in voice, until the time has run out.
-        - image_draft_prompt: Writes variants of a prompt: the same subject in several styles, compositions and kinds of light. Nothing is generated, and the same arguments always give the same variants.
-        - image_generate: Generates one image from a prompt. The user sees it in the chat, below the call; you see its size and id, not the picture.
-        - kb_get: Gives the whole text of records whose ids are known, with what they rest on.
-        - kb_search: Finds the records that answer a question best, by their words and by their meaning, with a passage of each.
-        - linkedin_lookup: Gives the address of a person's LinkedIn profile when the knowledge base has it, in their record or in a link record.
-        - rank_results: Puts items you already have in order by weighted criteria, always the same way, and says why each one stands where it stands.
-        - start_voice_session: Opens a spoken session on the user's page, with the request that it should take up first.
-        - validate_email: Checks the form of one e-mail address, gives its normal form, says what is wrong and spots likely typos. Nothing is looked up.
+        - Cancel a booking
+        - Book an appointment
+        - Look up free time
+        - List events
+        - Move a booking
+        - Extract contacts
+        - Format a date and time
+        - Draft prompts for an image
+        - Generate an image
+        - Get records of the knowledge base
+        - Search the knowledge base
+        - Look up a LinkedIn profile
+        - Rank results
+        - Start a voice session
+        - Validate an e-mail address
 
         Just ask in plain words.
     "#]]);
