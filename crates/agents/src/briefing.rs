@@ -1,17 +1,18 @@
 //! What a model gets before a conversation: the instruction and the tools.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use quarterdeck_contracts::{CompiledTool, Provider, estimate_tokens};
 use quarterdeck_runtime::{LoadedTool, Orchestrator, Session};
 use serde_json::Value;
 
 use crate::declared_names::DeclaredNames;
-use crate::prompt::{Declare, Guides, Prompts, Situation};
+use crate::prompt::{Declare, Guides, Prompts, Situation, ToldTime};
 
 /// Makes briefs for the sessions of one agent.
 pub(crate) struct Briefing {
-    pub(crate) prompts: Prompts,
+    /// Replaced while conversations go on: the next brief has the new ones.
+    prompts: RwLock<Arc<Prompts>>,
     pub(crate) declare: Declare,
     pub(crate) guide_tokens: usize,
     pub(crate) forms: DeclarationForms,
@@ -34,7 +35,8 @@ impl DeclarationForms {
     fn choose(self, tool: &CompiledTool) -> Option<Provider> {
         let has = |form: &Provider| tool.provider_schemas.contains_key(form);
         let is_lossless = has(&self.usual) && !tool.lossy.contains_key(&self.usual);
-        self.fuller.filter(|form| !is_lossless && has(form)).or(Some(self.usual).filter(has))
+        let usual = Some(self.usual).filter(has).or(self.usual.predecessor().filter(has));
+        self.fuller.filter(|form| !is_lossless && has(form)).or(usual)
     }
 }
 
@@ -66,7 +68,12 @@ impl Briefing {
         forms: DeclarationForms,
         describe_tool: Value,
     ) -> Self {
+        let prompts = RwLock::new(Arc::new(prompts));
         Self { prompts, declare, guide_tokens, forms, describe_tool, last: Mutex::default() }
+    }
+
+    pub(crate) fn set_prompts(&self, prompts: Prompts) {
+        *self.prompts.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(prompts);
     }
 
     /// Builds the instruction and tools of a session as of now.
@@ -75,11 +82,25 @@ impl Briefing {
         orchestrator: &Orchestrator,
         session: &Session,
         situation: &Situation,
+        told: ToldTime,
+    ) -> Brief {
+        self.brief_within(orchestrator, session, situation, told, self.guide_tokens)
+    }
+
+    /// The same, with another limit of what guides may take.
+    pub(crate) fn brief_within(
+        &self,
+        orchestrator: &Orchestrator,
+        session: &Session,
+        situation: &Situation,
+        told: ToldTime,
+        guide_tokens: usize,
     ) -> Brief {
         let tools: Vec<&LoadedTool> = self.declare.tools(session).collect();
         let budgets = orchestrator.policy().budgets(session.mode());
-        let now = orchestrator.now();
-        let system = self.prompts.system(session, &tools, situation, budgets, self.guide_tokens, now);
+        let times = (orchestrator.now(), told);
+        let prompts = self.prompts.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let system = prompts.system(session, &tools, situation, budgets, guide_tokens, times);
         let describes = system.guides == Guides::Summaries;
         let declared = self.declarations(session.snapshot().version(), &tools, describes);
         Brief {

@@ -1,14 +1,17 @@
-//! The system instruction: who the agent is, what day it is, which tools there are, and how to go about it.
+//! The system instruction: who the agent is, which tools there are, how to go about it, and what day it is.
 //!
-//! What changes most often stands last, so that a provider can reuse what it has read before.
+//! What changes most often stands last, so that a provider can reuse what it has read before: everything up to the date
+//! is the same in all conversations, and a written one keeps its whole instruction for the day. What time it is by now
+//! it learns from a note beside the user's message, behind everything that was there before.
 
 use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use quarterdeck_contracts::{Mode, estimate_tokens};
+use quarterdeck_contracts::{Mode, SITUATION_HEADING, estimate_tokens};
 use quarterdeck_runtime::{Budgets, LoadedTool, Session};
+use serde_json::Value;
 
 /// The texts that an operator may change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +60,15 @@ impl Declare {
     }
 }
 
+/// Which time an instruction tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToldTime {
+    /// That of now, for a conversation with one instruction.
+    Now,
+    /// When the conversation began, which stays the same.
+    Began(SystemTime),
+}
+
 /// How much of the tools' guides a prompt carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Guides {
@@ -80,7 +92,7 @@ impl Prompts {
         situation: &Situation,
         budgets: &Budgets,
         guide_tokens: usize,
-        now: SystemTime,
+        (now, told): (SystemTime, ToldTime),
     ) -> System {
         let now = situation.local(now);
         let mut text = self.core.trim().to_owned();
@@ -88,20 +100,42 @@ impl Prompts {
             text.push_str("\n\n");
             text.push_str(self.voice.trim());
         }
-        text.push_str("\n\n## Now\n\n");
-        text.push_str(&situation.today(&now, session.mode()));
         // Tools of the other mode are declared, so that a refusal can say why; how they are used is of no use here.
         let usable = |tool: &&&LoadedTool| tool.metadata().allowed_modes.contains(&session.mode());
         let tools: Vec<&LoadedTool> = tools.iter().filter(usable).copied().collect();
         let guides = tool_part(&mut text, session.snapshot().version(), &tools, guide_tokens);
         text.push_str("\n\n## How to work\n\n");
-        text.push_str(&way_of_working(session.mode(), budgets, &tools));
-        let _ = write!(text, "\n\nIt is {} now.\n", now.strftime("%H:%M"));
+        text.push_str(&way_of_working(session, budgets, &tools));
+        text.push_str(SITUATION_HEADING);
+        text.push_str(&situation.today(&now, session.mode()));
+        let _ = match told {
+            ToldTime::Now => write!(text, "\n\n{}\n", time_note(&now)),
+            ToldTime::Began(at) => write!(text, "\n\n{}\n", began_line(&situation.local(at), &now)),
+        };
         System { text, guides }
     }
 }
 
+/// “It is 09:10 now.”
+fn time_note(now: &Zoned) -> String {
+    format!("It is {} now.", now.strftime("%H:%M"))
+}
+
+fn began_line(began: &Zoned, now: &Zoned) -> String {
+    match began.date() == now.date() {
+        true => format!("The conversation began at {}.", began.strftime("%H:%M")),
+        false => "The conversation began on another day.".into(),
+    }
+}
+
 impl Situation {
+    /// What time it is, if an instruction that tells when the conversation began no longer says so.
+    pub(crate) fn time_note(&self, began: SystemTime, now: SystemTime) -> Option<String> {
+        let (began, now) = (self.local(began), self.local(now));
+        let minute = |at: &Zoned| (at.date(), at.hour(), at.minute());
+        (minute(&began) != minute(&now)).then(|| time_note(&now))
+    }
+
     fn local(&self, now: SystemTime) -> Zoned {
         let zone =
             self.time_zone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
@@ -143,7 +177,7 @@ fn tool_part(text: &mut String, version: &str, tools: &[&LoadedTool], guide_toke
             let metadata = tool.metadata();
             let (id, category) = (&metadata.tool_id, metadata.category.as_str());
             let _ = writeln!(text, "<tool id=\"{id}\" category=\"{category}\">");
-            let _ = writeln!(text, "{}\n</tool>", tool.documentation().trim());
+            let _ = writeln!(text, "{}\n</tool>", guide_in_prompt(tool.documentation()));
         }
         return Guides::Whole;
     }
@@ -156,8 +190,21 @@ fn tool_part(text: &mut String, version: &str, tools: &[&LoadedTool], guide_toke
     Guides::Summaries
 }
 
+/// A guide in fewer tokens: with its JSON on one line.
+fn guide_in_prompt(guide: &str) -> String {
+    let mut blocks = guide.trim().split("```json\n");
+    let mut text = blocks.next().unwrap_or_default().to_owned();
+    for block in blocks {
+        let (json, rest) = block.split_once("\n```").unwrap_or((block, ""));
+        let compact = serde_json::from_str::<Value>(json).map(|value| value.to_string());
+        let _ = write!(text, "```json\n{}\n```{rest}", compact.as_deref().unwrap_or(json));
+    }
+    text
+}
+
 /// The retrieval-first loop of a mode.
-fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> String {
+fn way_of_working(session: &Session, budgets: &Budgets, tools: &[&LoadedTool]) -> String {
+    let mode = session.mode();
     let has = |name: &str| tools.iter().any(|tool| tool.metadata().tool_id.as_str() == name);
     let mut rules = Vec::new();
     if has("kb_search") {
@@ -172,6 +219,9 @@ fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> Strin
                 budgets.top_k.unwrap_or(3)
             ),
         });
+        // A search in any other is refused, so that it need not be tried.
+        let readable: Vec<_> = session.readable_namespaces().iter().map(|it| it.as_str()).collect();
+        rules.push(format!("This user may search the namespaces {}.", readable.join(", ")));
     }
     if has("kb_get") {
         rules.push("Fetch the best one or two records by their ids before you rely on them.".into());
@@ -186,7 +236,9 @@ fn way_of_working(mode: Mode, budgets: &Budgets, tools: &[&LoadedTool]) -> Strin
         }
     });
     rules.push("Look before you act: check what is there, then act, and only once.".into());
-    rules.push("Act only when it is confirmed; the page asks the user for every confirmation.".into());
+    rules.push(
+        "Act only when it is confirmed. The page asks the user for every confirmation, not you.".into(),
+    );
     rules.push("If two attempts found nothing, say that you do not know.".into());
     let numbered = rules.iter().enumerate().map(|(number, rule)| format!("{}. {rule}", number + 1));
     numbered.collect::<Vec<_>>().join("\n")

@@ -132,11 +132,17 @@ impl Turn {
 
     /// The ids of the calls that wait for a confirmation.
     pub fn unresolved(&self) -> impl Iterator<Item = &str> {
+        self.unresolved_calls().map(|(id, _)| id)
+    }
+
+    /// The same, with their tools.
+    pub fn unresolved_calls(&self) -> impl Iterator<Item = (&str, &str)> {
         let slots = match &self.state {
             State::Calling(slots) => slots.as_slice(),
             _ => &[],
         };
-        slots.iter().filter(|slot| slot.outcome == Outcome::Asked).map(|slot| slot.shown.id.as_str())
+        let asked = slots.iter().filter(|slot| slot.outcome == Outcome::Asked);
+        asked.map(|slot| (slot.shown.id.as_str(), slot.shown.call.name.as_str()))
     }
 
     /// What the calls of the last message have come to so far.
@@ -164,10 +170,15 @@ impl Turn {
         })
     }
 
-    /// Adds a note for the model. Has no effect unless the model is asked next.
-    pub fn add_note(&mut self, text: String) {
-        if self.state == State::Asking {
-            self.messages.push(ChatMessage::User { text });
+    /// Adds a note for the model. Has no effect unless the model is asked next. What the user wrote stays the last word: a
+    /// note behind it would be answered in its place.
+    pub fn add_note(&mut self, note: String) {
+        if self.state != State::Asking {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(ChatMessage::User { text }) => *text = format!("{note}\n\n{text}"),
+            _ => self.messages.push(ChatMessage::User { text: note }),
         }
     }
 

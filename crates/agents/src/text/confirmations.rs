@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ConfirmationAnswer, ErrorType, Outcome, ToolError, ToolResponse, Usage};
+use quarterdeck_contracts::{
+    ConfirmationAnswer, ErrorType, Outcome, StoreError, ToolError, ToolResponse, Usage,
+};
 use quarterdeck_runtime::{Answer, ConfirmationMode, Session, TurnStart, random_hex};
 
 use super::context::TurnContext;
@@ -10,6 +12,7 @@ use super::conversation::{Conversation, ResolvedConfirmation, TurnGuard};
 use super::driver::TurnDriver;
 use super::event::{Failure, StreamEvent};
 use super::history::TurnRecord;
+use super::lookup::record_known_outcomes;
 use super::start::{prepend_notes, started_event};
 use super::stream::Reader;
 use super::{Address, ConfirmationReply, Refusal, TextAgent, TextCore, User};
@@ -24,7 +27,7 @@ impl TextAgent {
         decisions: Vec<ConfirmationReply>,
     ) -> Result<Reader, Refusal> {
         let agent = &self.core;
-        let conversation = agent.find(user, to).await?.ok_or_else(invalid_confirmation)?;
+        let conversation = agent.find_held(user, to).await?.ok_or_else(invalid_confirmation)?;
         let mut valid = Vec::new();
         for decision in decisions {
             if conversation.session.find_confirmation_call(&decision.token).await?.is_some() {
@@ -43,7 +46,8 @@ impl TextAgent {
         Ok(reader)
     }
 
-    /// Resolves one confirmation outside the conversation. The model learns of it in the next turn.
+    /// Resolves one confirmation outside the conversation. The model learns of it in the next turn. It is done to its end also
+    /// when the client has gone, or the conversation would not say what came of it.
     pub async fn resolve_confirmation(
         &self,
         user: &User,
@@ -58,8 +62,19 @@ impl TextAgent {
             .ok_or_else(invalid_confirmation)?;
         // A session of either mode may have asked.
         let session = orchestrator.resume(&id, client, &agent.registry).await?;
+        session.hold().await?;
         let conversation = agent.find(user, Address::Session(&id)).await?;
-        Ok(agent.resolve(&session, conversation.as_deref(), decision).await.response)
+        let (agent, decision) = (agent.clone(), decision.clone());
+        let resolving = tokio::spawn(async move {
+            let resolved = agent.resolve(&session, conversation.as_deref(), &decision).await;
+            if let Some(conversation) = &conversation {
+                agent.release_settled(conversation).await;
+            }
+            resolved.response
+        });
+        Ok(resolving
+            .await
+            .map_err(|error| StoreError::Failed(format!("the decision was not taken: {error}")))?)
     }
 }
 
@@ -98,7 +113,22 @@ impl TextCore {
                 record.record_resolution(ResolvedConfirmation::from(&answer));
                 answer.mark_delivered();
             }
-            let snapshot = conversation.session.snapshot();
+            let session = &conversation.session;
+            record_known_outcomes(session, record);
+            let snapshot = session.snapshot();
+            let waiting: Vec<(Arc<str>, String)> =
+                record.turn.unresolved_calls().map(|(id, tool)| (id.into(), tool.to_owned())).collect();
+            for (call_id, tool) in waiting.into_iter().filter(|(id, _)| session.is_being_decided(id)) {
+                let message = format!(
+                    "{tool} was approved and is being carried out; whether it was done is not known yet."
+                );
+                let error = ToolError {
+                    partial_side_effects: Some(true),
+                    ..ToolError::new(ErrorType::Internal, message)
+                };
+                let response = Arc::new(snapshot.refuse(&tool, error, self.orchestrator.now()));
+                record.record_resolution(ResolvedConfirmation { call_id, response, gates: None });
+            }
             record.turn.stop(None, Ending::Answered, |tool| {
                 let message = format!("{tool} was not approved in time. Nothing was done.");
                 let error = ToolError::new(ErrorType::ConfirmationExpired, message);
@@ -149,7 +179,8 @@ impl TextCore {
             let _ = guard.stream.push(StreamEvent::Failed(failure));
             let ending = Some(Ending::Failed);
             let _ = guard.stream.push(StreamEvent::Finished { ending, usage: Usage::default() });
-            return;
+            drop((connection, guard));
+            return self.release_settled(&conversation).await;
         }
         let record = match self.resumed_record(&conversation, message_id) {
             Ok(record) => record,

@@ -1,7 +1,8 @@
 //! A session with its history and the turn that runs in it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ErrorType, ToolResponse};
 use quarterdeck_runtime::Session;
@@ -10,6 +11,7 @@ use quarterdeck_runtime::gates::Trace;
 use super::event::{Failure, StreamEvent};
 use super::held::{HeldBytes, written_bytes};
 use super::history::TurnRecord;
+use super::listing::Listing;
 use super::memory::{AnswerMemory, MAX_CONVERSATION_BYTES, MAX_IDLE_BYTES};
 use super::stream::EventStream;
 use crate::turn::{Ending, TurnEvent};
@@ -17,9 +19,13 @@ use crate::turn::{Ending, TurnEvent};
 /// A session with its history and the turn that runs in it.
 pub(super) struct Conversation {
     pub(super) session: Session,
+    /// When its first turn began, in milliseconds since 1970.
+    began_ms: u64,
     state: Mutex<ConversationState>,
     /// When it was last used, in milliseconds since 1970.
     used_ms: AtomicU64,
+    /// Whether the user has deleted it: nothing more of it is stored.
+    is_deleted: AtomicBool,
 }
 
 #[derive(Default)]
@@ -36,6 +42,8 @@ pub(super) struct ConversationState {
     pub(super) notes: Vec<String>,
     /// How many trimmed turns the client has been told of.
     pub(super) reported_trimmed: usize,
+    /// Its place in the list of conversations, once it has one.
+    pub(super) listing: Option<Listing>,
     held: HeldBytes,
 }
 
@@ -78,20 +86,31 @@ pub(super) struct OpenConfirmation {
 }
 
 impl Conversation {
-    pub(super) fn new(
-        session: Session,
-        turns: Vec<TurnRecord>,
-        now_ms: u64,
-        memory: &AnswerMemory,
-    ) -> Arc<Self> {
-        let mut state =
-            ConversationState { turns, held: memory.conversation_counter(), ..ConversationState::default() };
-        state.recount_bytes();
-        Arc::new(Self { session, state: Mutex::new(state), used_ms: AtomicU64::new(now_ms) })
+    pub(super) fn new(session: Session, state: ConversationState, now_ms: u64) -> Arc<Self> {
+        let began_ms = state.turns.first().map_or(now_ms, |first| first.at_ms);
+        let (state, used_ms) = (Mutex::new(state), AtomicU64::new(now_ms));
+        Arc::new(Self { session, began_ms, state, used_ms, is_deleted: AtomicBool::new(false) })
+    }
+
+    /// What is left of it without its session.
+    pub(super) fn into_state(self) -> ConversationState {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ConversationState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn began(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(self.began_ms)
+    }
+
+    pub(super) fn mark_deleted(&self) {
+        self.is_deleted.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.is_deleted.load(Ordering::Acquire)
     }
 
     pub(super) fn touch(&self, now_ms: u64) {
@@ -126,6 +145,15 @@ impl Conversation {
         self.lock().running.is_some()
     }
 
+    /// Whether another node could go on with it as well as this one: no question waits whose token is known here alone, and
+    /// no answer that a client of a protocol without a memory may ask for again.
+    pub(super) fn is_settled(&self) -> bool {
+        let state = self.lock();
+        let is_open =
+            |confirmation: &OpenConfirmation| self.session.is_confirmation_open(&confirmation.request);
+        state.last_transcribed.is_none() && !state.confirmations.iter().any(is_open)
+    }
+
     /// Whether it takes so much that it is read from the store again rather than kept, and nothing is lost by that.
     pub(super) fn is_large_and_stored(&self) -> bool {
         let state = self.lock();
@@ -154,6 +182,12 @@ impl Conversation {
 }
 
 impl ConversationState {
+    pub(super) fn new(turns: Vec<TurnRecord>, listing: Option<Listing>, memory: &AnswerMemory) -> Self {
+        let mut state = Self { turns, listing, held: memory.conversation_counter(), ..Self::default() };
+        state.recount_bytes();
+        state
+    }
+
     /// The conversation before the present turn, without the oldest turns that do not fit.
     pub(super) fn before(&self, number: u64, trimmed_turns: usize) -> Vec<ChatMessage> {
         let turns = self.turns.iter().skip(trimmed_turns);
@@ -204,14 +238,14 @@ impl ConversationState {
         self.held.set(bytes);
     }
 
-    /// Turns of the session before this one are found under their new one only in memory.
+    /// Turns of the sessions before this one are found again by its place in the list.
     fn is_stored(&self) -> bool {
         self.running.is_none()
             && self.confirmations.is_empty()
             && self.notes.is_empty()
             && self.resolved_early.is_empty()
             && self.last_transcribed.is_none()
-            && self.turns.iter().all(|record| record.number > 0)
+            && (self.listing.is_some() || self.turns.iter().all(|record| record.number > 0))
     }
 
     /// The events of a turn that this message has started before.
@@ -247,6 +281,8 @@ impl ConversationState {
                 kind: ErrorType::Transient,
                 message,
                 retryable: true,
+                cause: None,
+                retry_after: None,
             }));
         }
         events.push(StreamEvent::Finished { ending, usage: record.turn.usage() });

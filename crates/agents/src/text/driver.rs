@@ -1,5 +1,8 @@
 //! Drives one turn: does each step and streams events to the readers.
 
+mod fallback;
+mod shortening;
+
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,13 +11,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use quarterdeck_contracts::{
     CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatRequest, ErrorType,
-    ModelCall, ToolError, ToolResponse, ToolUse,
+    ModelCall, ModelReply, ToolError, ToolResponse, ToolUse,
 };
 use quarterdeck_runtime::gates::Trace;
 use quarterdeck_runtime::{Call, ClientEvent, Connection, DeliveryReason, Reply, find_block};
 use serde_json::Value;
 
 use super::TextCore;
+use super::briefed_model::{BriefedModel, ModelRequest};
 use super::context::TurnContext;
 use super::conversation::{Conversation, OpenConfirmation, TurnGuard};
 use super::event::{Failure, StreamEvent};
@@ -23,6 +27,9 @@ use super::stream::{EventStream, MAX_ANSWER_BYTES};
 use crate::describe;
 use crate::note::{format_notes, late_answer_note};
 use crate::turn::{Ending, Step, TurnCall, text_message};
+
+/// How long a model of this machine may take before users are told that it is being loaded.
+const LOADING_SIGN_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) struct TurnDriver {
     agent: Arc<TextCore>,
@@ -44,6 +51,8 @@ enum Stop {
     Abandoned(String),
     /// The model failed. The answer so far.
     Failed(String, ChatError),
+    /// The model failed before anything came of it.
+    Unanswered(ChatError),
     /// The answer is too long. Its beginning.
     TooLong(String),
     /// A tool has ended the conversation, with this farewell.
@@ -79,33 +88,59 @@ impl TurnDriver {
         self.finish().await;
     }
 
-    /// Asks the model and streams its answer.
+    /// Asks the model and streams its answer. If nothing came of it, the fallback is asked, once.
     async fn ask(&mut self, tool_use: ToolUse) -> Result<(), Stop> {
         self.emit(StreamEvent::RoundStarted);
+        // What an earlier attempt came to must be known before the model decides: told a moment later, it would do it again.
+        self.forward_waiting();
         if !self.notes.is_empty() {
             self.record.turn.add_note(format_notes(&std::mem::take(&mut self.notes)));
         }
+        self.skip_paused_model();
+        let mut reply = self.read_reply(tool_use).await?;
+        self.context.names.restore_reply(&mut reply.message);
+        let used = reply.usage.input_tokens + reply.usage.output_tokens;
+        self.context.record_context_use(&self.agent, used);
+        self.record.turn.apply_reply(reply);
+        Ok(())
+    }
+
+    /// The reply of the model whose turn it is. While nothing has come, a request that is too long for it is made shorter, and
+    /// a model that fails makes room for the fallback: each once.
+    async fn read_reply(&mut self, tool_use: ToolUse) -> Result<ModelReply, Stop> {
+        let reply = match self.stream_reply(tool_use).await {
+            Err(Stop::Unanswered(error)) if self.shorten_after(&error) => self.stream_reply(tool_use).await,
+            other => other,
+        };
+        match reply {
+            Err(Stop::Unanswered(error)) if self.use_fallback(error.kind) => {
+                self.stream_reply(tool_use).await
+            }
+            other => other,
+        }
+    }
+
+    /// Streams the reply of the model whose turn it is.
+    async fn stream_reply(&mut self, tool_use: ToolUse) -> Result<ModelReply, Stop> {
+        let agent = self.agent.clone();
+        let asked = self.context.asked.of(&agent);
+        let mut request = ModelRequest::begin(&agent.orchestrator, asked);
         let mut said = String::new();
-        let reply = {
-            let mut stream = self.agent.model.ask(self.request(tool_use));
+        let failure = {
+            let mut stream = asked.model.ask(self.request(tool_use));
             let mut abandoned = pin!(self.guard.stream.abandoned());
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
+            let mut loading = pin!(tokio::time::sleep(LOADING_SIGN_AFTER));
+            let mut may_be_loading = asked.model.may_be_loading();
             let mut queued = VecDeque::new();
             loop {
                 if !emit_words(&self.guard.stream, &mut queued, &mut said) {
                     return Err(Stop::TooLong(said));
                 }
-                while self.guard.stream.is_ahead() && !self.pacing.is_zero() {
-                    let began = tokio::time::Instant::now();
-                    let timeout = self.agent.settings.reader_timeout.min(self.pacing);
-                    let is_read = tokio::select! {
-                        () = self.guard.stream.wait_for_reader() => true,
-                        () = tokio::time::sleep(timeout) => false,
-                        () = &mut abandoned => return Err(Stop::Abandoned(said)),
-                        () = &mut deadline => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Silent))),
-                    };
-                    let left = self.pacing.saturating_sub(began.elapsed());
-                    self.pacing = if is_read { left } else { Duration::ZERO };
+                tokio::select! {
+                    () = keep_pace(&self.guard.stream, &mut self.pacing, agent.settings.reader_timeout) => {}
+                    () = &mut abandoned => return Err(Stop::Abandoned(said)),
+                    () = &mut deadline => break stream_error(asked, ChatErrorKind::Silent),
                 }
                 if !queued.is_empty() {
                     continue;
@@ -114,29 +149,37 @@ impl TurnDriver {
                     biased;
                     item = stream.next() => item,
                     event = next_event(&self.connection) => {
-                        forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
+                        let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
+                        forward_event(stream, conversation, &mut self.notes, event, &said)?;
                         continue;
                     }
                     () = &mut abandoned => return Err(Stop::Abandoned(said)),
-                    () = &mut deadline => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Silent))),
+                    () = &mut loading, if may_be_loading => {
+                        may_be_loading = false;
+                        self.emit(loading_sign());
+                        continue;
+                    }
+                    () = &mut deadline => break stream_error(asked, ChatErrorKind::Silent),
                 };
+                may_be_loading = false;
+                if matches!(item, Some(Ok(_))) {
+                    request.record_output();
+                }
                 match item {
                     Some(Ok(ChatEvent::Text(text))) => queued.extend(StreamEvent::Text(text.into()).pieces()),
                     Some(Ok(ChatEvent::Thought(text))) => {
                         queued.extend(StreamEvent::Thought(text.into()).pieces())
                     }
-                    Some(Ok(ChatEvent::Done(reply))) => break reply,
-                    Some(Err(error)) => return Err(Stop::Failed(said, error)),
-                    None => return Err(Stop::Failed(said, self.stream_error(ChatErrorKind::Cut))),
+                    Some(Ok(ChatEvent::Done(reply))) => {
+                        request.answered(asked, &reply);
+                        return Ok(reply);
+                    }
+                    Some(Err(error)) => break error,
+                    None => break stream_error(asked, ChatErrorKind::Cut),
                 }
             }
         };
-        let mut reply = reply;
-        self.context.names.restore_reply(&mut reply.message);
-        let used = reply.usage.input_tokens + reply.usage.output_tokens;
-        self.context.record_context_use(&self.agent, used);
-        self.record.turn.apply_reply(reply);
-        Ok(())
+        Err(stop_of(request, asked, failure, said))
     }
 
     /// Hands the calls of a message to the orchestrator and passes on what they come to.
@@ -161,7 +204,8 @@ impl TurnDriver {
             let reply = tokio::select! {
                 biased;
                 event = next_event(&self.connection) => {
-                    forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
+                    let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
+                    forward_event(stream, conversation, &mut self.notes, event, "")?;
                     continue;
                 }
                 reply = batch.next() => reply,
@@ -232,12 +276,13 @@ impl TurnDriver {
     fn stop(&mut self, stop: Stop) {
         let (said, ending, failure) = match stop {
             Stop::Abandoned(said) => (said, Ending::Aborted, None),
+            Stop::Unanswered(error) => return self.stop(Stop::Failed(String::new(), error)),
             Stop::Failed(said, error) => {
                 tracing::warn!(
                     session = self.guard.conversation.session.id(), turn = self.record.number, kind = ?error.kind,
                     error = %error, "model request failed"
                 );
-                (said, Ending::Failed, Some(Failure::of(error.kind)))
+                (said, Ending::Failed, Some(Failure::of(&error)))
             }
             Stop::TooLong(said) => {
                 tracing::warn!(
@@ -256,7 +301,8 @@ impl TurnDriver {
         };
         let session = &self.guard.conversation.session;
         let now = self.agent.orchestrator.now();
-        let said = (!said.is_empty()).then(|| text_message(self.agent.model.name(), said));
+        let said =
+            (!said.is_empty()).then(|| text_message(self.context.asked.of(&self.agent).model.name(), said));
         self.record.turn.stop(said, ending, |tool| {
             let message =
                 "The user left before this was answered. If it did something, that will be reported.";
@@ -278,15 +324,11 @@ impl TurnDriver {
                 kind: ErrorType::Transient,
                 message: "The model gave no answer. Please ask again.".into(),
                 retryable: true,
+                cause: Some(ChatErrorKind::Garbled),
+                retry_after: None,
             }));
         }
-        if self.context.transcript.is_none() {
-            let commit =
-                history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
-            if let Err(error) = self.agent.orchestrator.store().commit(commit).await {
-                tracing::error!(session = self.guard.conversation.session.id(), error = %error, "turn write failed");
-            }
-        }
+        self.store_record(ending.is_some()).await;
         let usage = self.record.turn.usage();
         {
             let mut state = self.guard.conversation.lock();
@@ -310,21 +352,40 @@ impl TurnDriver {
         agent.evict_if_large(&id);
     }
 
-    /// Leaves a trace of a turn that is not over, in case the process ends before it is.
-    fn queue_record(&self) {
-        if self.context.transcript.is_some() {
+    /// Writes the turn down. If it is over, its session is given away in the same commit, so that the next turn may be on any
+    /// node.
+    async fn store_record(&mut self, is_over: bool) {
+        if self.context.transcript.is_some() || self.guard.conversation.is_deleted() {
             return;
         }
-        let commit =
-            history::put_turn(self.guard.conversation.session.id(), &self.record, self.agent.expiry_ms());
-        if let Err(error) = self.agent.orchestrator.store().queue(commit) {
-            tracing::warn!(session = self.guard.conversation.session.id(), error = %error, "turn write deferred");
+        let session = &self.guard.conversation.session;
+        let commit = history::put_turn(session.id(), &self.record, self.agent.expiry_ms());
+        let stored = if is_over && session.is_leased() && self.guard.conversation.is_settled() {
+            // What came too late for this turn is for the next one, wherever that is.
+            session.add_notes(std::mem::take(&mut self.notes));
+            session.commit_and_release(commit).await.map(drop)
+        } else {
+            session.commit(commit).await.map(drop)
+        };
+        if let Err(error) = stored {
+            tracing::error!(session = session.id(), error = %error, "turn write failed");
         }
+    }
+
+    /// Leaves a trace of a turn that is not over, in case the process ends before it is.
+    fn queue_record(&self) {
+        if self.context.transcript.is_some() || self.guard.conversation.is_deleted() {
+            return;
+        }
+        let session = &self.guard.conversation.session;
+        session.store_soon(history::put_turn(session.id(), &self.record, self.agent.expiry_ms()));
     }
 
     fn forward_waiting(&mut self) {
         while let Some(event) = self.connection.try_next_event() {
-            forward_event(&self.guard.stream, &self.guard.conversation, &mut self.notes, event);
+            let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
+            // The turn is over anyway.
+            let _ = forward_event(stream, conversation, &mut self.notes, event, "");
         }
     }
 
@@ -332,11 +393,35 @@ impl TurnDriver {
         // Only text can be too much, and that is checked where it comes in.
         let _ = self.guard.stream.push(event);
     }
+}
 
-    fn stream_error(&self, kind: ChatErrorKind) -> ChatError {
-        let model = self.agent.model.name().to_owned();
-        ChatError { kind, model, detail: "the stream ended without a reply".into(), retry_after: None }
+/// Waits until readers have caught up, as long as there is time to wait for them.
+async fn keep_pace(stream: &EventStream, pacing: &mut Duration, reader_timeout: Duration) {
+    while stream.is_ahead() && !pacing.is_zero() {
+        let began = tokio::time::Instant::now();
+        let timeout = reader_timeout.min(*pacing);
+        let is_read = tokio::time::timeout(timeout, stream.wait_for_reader()).await.is_ok();
+        *pacing = if is_read { pacing.saturating_sub(began.elapsed()) } else { Duration::ZERO };
     }
+}
+
+/// Why a turn stops whose model has failed.
+fn stop_of(mut request: ModelRequest, asked: &BriefedModel, failure: ChatError, said: String) -> Stop {
+    request.failed(asked, &failure);
+    if request.has_output() { Stop::Failed(said, failure) } else { Stop::Unanswered(failure) }
+}
+
+fn stream_error(asked: &BriefedModel, kind: ChatErrorKind) -> ChatError {
+    let model = asked.model.name().to_owned();
+    let detail = "the stream ended without a reply".into();
+    ChatError { kind, model, detail, retry_after: None, context: None }
+}
+
+/// A model of this machine has not begun: most likely it is being read from the disk, which takes minutes.
+fn loading_sign() -> StreamEvent {
+    let message =
+        "The model is being loaded, or reads the conversation. On this machine that can take minutes.";
+    StreamEvent::Data { name: "model-loading".into(), value: serde_json::json!({ "message": message }) }
 }
 
 /// Streams queued text until readers are behind, and adds it to the answer. `false` when the answer is too long.
@@ -365,13 +450,20 @@ async fn next_event(connection: &Connection) -> ClientEvent {
     }
 }
 
-/// Streams a session event to the readers, and notes what the model must know.
+/// Streams a session event to the readers, and notes what the model must know. It ends the turn if the client was blocked,
+/// or an operator has ended the session.
 fn forward_event(
     stream: &EventStream,
     conversation: &Conversation,
     notes: &mut Vec<String>,
     event: ClientEvent,
-) {
+    said: &str,
+) -> Result<(), Stop> {
+    let stop = match &event {
+        ClientEvent::Blocked { message } => return Err(Stop::Closed(message.to_string())),
+        ClientEvent::End(_) => Err(Stop::Abandoned(said.to_owned())),
+        _ => Ok(()),
+    };
     let event = match event {
         ClientEvent::Message(mut value) => {
             let name = value["type"].as_str().unwrap_or("message").replace('_', "-");
@@ -403,8 +495,10 @@ fn forward_event(
             name: "session-end".into(),
             value: serde_json::json!({ "reason": end.reason, "message": end.closing_message }),
         },
+        ClientEvent::Blocked { .. } => return stop,
     };
     let _ = stream.push(event);
+    stop
 }
 
 fn as_call(shown: &TurnCall) -> Call {

@@ -1,8 +1,9 @@
 //! The events that a turn streams to its readers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use quarterdeck_contracts::{ChatErrorKind, ConfirmationRequest, ErrorType, ToolResponse, Usage};
+use quarterdeck_contracts::{ChatError, ChatErrorKind, ConfirmationRequest, ErrorType, ToolResponse, Usage};
 use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
 
@@ -81,6 +82,10 @@ pub struct Failure {
     /// One sentence for the user.
     pub message: String,
     pub retryable: bool,
+    /// How the model failed, if that is the reason.
+    pub cause: Option<ChatErrorKind>,
+    /// When the model's provider wants to be asked again, as far as it said.
+    pub retry_after: Option<Duration>,
 }
 
 /// Longer text is split into events of this size.
@@ -132,12 +137,18 @@ impl Failure {
     /// A reply to a confirmation that is not open.
     pub(super) fn invalid_confirmation() -> Self {
         let message = "This question has been answered already, or does not exist.".into();
-        Self { kind: ErrorType::ConfirmationInvalid, message, retryable: false }
+        Self {
+            kind: ErrorType::ConfirmationInvalid,
+            message,
+            retryable: false,
+            cause: None,
+            retry_after: None,
+        }
     }
 
     /// The message for a model's failure. Details are for the log.
-    pub fn of(kind: ChatErrorKind) -> Self {
-        let (kind, message, retryable) = match kind {
+    pub fn of(error: &ChatError) -> Self {
+        let (kind, message, retryable) = match error.kind {
             ChatErrorKind::Unreachable => {
                 (ErrorType::Transient, "The model cannot be reached. Please try again in a moment.", true)
             }
@@ -173,6 +184,19 @@ impl Failure {
                 (ErrorType::Transient, "The model did not answer in time. Please ask again.", true)
             }
         };
-        Self { kind, message: message.into(), retryable }
+        let message = too_long_message(error).unwrap_or_else(|| message.into());
+        let (cause, retry_after) = (Some(error.kind), error.retry_after);
+        Self { kind, message, retryable, cause, retry_after }
     }
+}
+
+/// The numbers of what was too long, where the model has told them.
+fn too_long_message(error: &ChatError) -> Option<String> {
+    let context = error.context.filter(|_| error.kind == ChatErrorKind::TooLong)?;
+    let sent = context.sent.map(|sent| format!(" and was sent {sent}")).unwrap_or_default();
+    Some(format!(
+        "This is too long for the model, which takes {} tokens{sent}. Please begin a new conversation; if that does not \
+         help, the operator has to give the model a larger context.",
+        context.limit
+    ))
 }

@@ -17,6 +17,8 @@ use crate::turn::{Turn, TurnEvent};
 
 /// How many turns are loaded. Older ones stay in the store.
 const MAX_LOADED_TURNS: usize = 500;
+/// How many turns of ended sessions are carried over into the next.
+const MAX_CARRIED_TURNS: usize = 50;
 const SCAN_PAGE_ROWS: usize = 50;
 
 /// One turn, as it is kept.
@@ -102,12 +104,17 @@ pub(super) fn message_tokens(message: &ChatMessage) -> usize {
     estimate_tokens(serde_json::to_string(message).map_or(0, |text| text.len()))
 }
 
+/// How the keys of a session's turns begin.
+pub(super) fn session_prefix(session: &str) -> String {
+    format!("s/{session}/")
+}
+
 fn key(session: &str, number: u64) -> String {
-    format!("s/{session}/{number:010}")
+    format!("{}{number:010}", session_prefix(session))
 }
 
 /// Where a client's own name for a conversation leads. The name is theirs, so it is never used as a key itself.
-fn chat_key(client: &str, chat: &str) -> String {
+pub(super) fn chat_key(client: &str, chat: &str) -> String {
     format!("c/{client}/{}", &sha256(chat.as_bytes())[..32])
 }
 
@@ -119,7 +126,7 @@ pub(super) fn put_turn(session: &str, record: &TurnRecord, expires_ms: u64) -> C
 pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRecord>, StoreError> {
     let mut records = VecDeque::new();
     let mut bytes = 0;
-    let mut scan = Scan::prefix(format!("s/{session}/"), SCAN_PAGE_ROWS);
+    let mut scan = Scan::prefix(session_prefix(session), SCAN_PAGE_ROWS);
     loop {
         let page = store.scan(Table::History, scan.clone()).await?;
         let Some((last, _)) = page.last() else { break };
@@ -139,6 +146,23 @@ pub(super) async fn load(store: &dyn Store, session: &str) -> Result<Vec<TurnRec
         }
     }
     Ok(records.into())
+}
+
+/// The latest turns of sessions that have ended, for the one that continues them. They come before its first turn, whose
+/// number is one.
+pub(super) async fn load_earlier(
+    store: &dyn Store,
+    sessions: &[String],
+) -> Result<Vec<TurnRecord>, StoreError> {
+    let mut turns = Vec::new();
+    for session in sessions {
+        turns.extend(load(store, session).await?);
+        turns.drain(..turns.len().saturating_sub(MAX_CARRIED_TURNS));
+    }
+    for turn in &mut turns {
+        turn.number = 0;
+    }
+    Ok(turns)
 }
 
 /// The session that a client's chat is in.

@@ -3,16 +3,38 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quarterdeck_contracts::{CommitError, ErrorType, Mode, ToolError};
+use quarterdeck_contracts::{CommitError, ErrorType, Mode, StoreError, ToolError};
 use quarterdeck_runtime::{Session, SessionError};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, ConversationState, ResolvedConfirmation};
 use super::history::{self, TurnRecord};
+use super::listing::{self, Listing};
+use super::start::MAX_TAKES;
 use super::{Address, Refusal, TextCore, User};
 use crate::turn::Ending;
 
-/// How many turns of an ended session are carried over into the next.
-const MAX_CARRIED_TURNS: usize = 50;
+/// How ids of sessions begin.
+const SESSION_ID_PREFIX: &str = "ses_";
+
+/// A process that has died or lost the conversation may have run an approved call and not said so in the conversation: a turn
+/// that still waits for the user's decision gets what the session knows of its calls.
+pub(super) fn record_known_outcomes(session: &Session, record: &mut TurnRecord) {
+    let waiting: Vec<Arc<str>> = record.turn.unresolved().map(Into::into).collect();
+    for call_id in waiting {
+        if let Some(response) = session.answer_of(&call_id) {
+            record.record_resolution(ResolvedConfirmation { call_id, response, gates: None });
+        }
+    }
+}
+
+/// A conversation that was to be taken out of memory.
+enum Taken {
+    /// It is not in memory.
+    Absent,
+    /// It was not taken: a turn runs in it, or another request has it.
+    InUse,
+    Conversation(Box<ConversationState>),
+}
 
 impl TextCore {
     /// The conversation that a request means; one that does not exist yet is begun where that makes sense.
@@ -21,6 +43,7 @@ impl TextCore {
         user: &User,
         address: Address<'_>,
     ) -> Result<Arc<Conversation>, Refusal> {
+        self.check_may_write()?;
         match address {
             Address::New => self.open(user).await,
             Address::Session(id) => self.resume(user, id).await,
@@ -34,18 +57,7 @@ impl TextCore {
         user: &User,
         address: Address<'_>,
     ) -> Result<Option<Arc<Conversation>>, Refusal> {
-        let id = match address {
-            Address::New => return Ok(None),
-            Address::Session(id) => id.to_owned(),
-            Address::Chat(chat) => {
-                let store = self.orchestrator.store();
-                match history::session_of_chat(&**store, &user.client.id, chat).await? {
-                    Some((id, _)) => id,
-                    // The name may be a session id: pages use what they were given.
-                    None => chat.to_owned(),
-                }
-            }
-        };
+        let Some(id) = self.session_id(user, address).await? else { return Ok(None) };
         match self.resume(user, &id).await {
             Ok(conversation) => Ok(Some(conversation)),
             Err(Refusal::Session(SessionError::NotFound | SessionError::Ended | SessionError::InvalidId)) => {
@@ -55,23 +67,172 @@ impl TextCore {
         }
     }
 
+    /// The id of the session that a request means. Whether there is one is not known.
+    pub(super) async fn session_id(
+        &self,
+        user: &User,
+        address: Address<'_>,
+    ) -> Result<Option<String>, Refusal> {
+        Ok(match address {
+            Address::New => None,
+            Address::Session(id) => Some(id.to_owned()),
+            Address::Chat(chat) => {
+                let store = self.orchestrator.store();
+                let known = history::session_of_chat(&**store, &user.client.id, chat).await?;
+                // The name may be a session id: pages use what they were given.
+                Some(known.map_or_else(|| chat.to_owned(), |(id, _)| id))
+            }
+        })
+    }
+
+    /// A listed conversation of the client whose session has ended, with its id and turns.
+    pub(super) async fn load_ended(
+        &self,
+        user: &User,
+        address: Address<'_>,
+    ) -> Result<Option<(String, Listing, Vec<TurnRecord>)>, Refusal> {
+        let store = &**self.orchestrator.store();
+        let Some(id) = self.session_id(user, address).await? else { return Ok(None) };
+        let Some(listing) = listing::load(store, &user.client.id, &id).await? else { return Ok(None) };
+        let mut turns = history::load_earlier(store, &listing.earlier).await?;
+        turns.extend(history::load(store, &id).await?);
+        Ok(Some((id, listing, turns)))
+    }
+
     async fn open(&self, user: &User) -> Result<Arc<Conversation>, Refusal> {
         let session = self.orchestrator.open(user.client.clone(), Mode::Text, &self.registry).await?;
-        Ok(self.cache(session, Vec::new()))
+        Ok(self.cache(session, self.new_state(Vec::new(), None)))
     }
 
     async fn resume(&self, user: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
-        let session = self.orchestrator.resume(id, user.client.clone(), &self.registry).await?;
+        let is_followed = self.registry.is_followed();
+        let _moving = if is_followed { Some(self.moving.lock().await) } else { None };
+        let mut session = self.orchestrator.resume(id, user.client.clone(), &self.registry).await?;
         if session.mode() != Mode::Text {
             return Err(SessionError::NotFound.into());
         }
-        if let Some(known) = self.lock().get(id) {
-            return Ok(known.clone());
+        if is_followed && !self.has_current_tools(&session) {
+            match self.take_idle(id) {
+                Taken::InUse => {}
+                Taken::Absent => session = self.repin(user, session).await?,
+                Taken::Conversation(state) => {
+                    let session = self.repin(user, session).await?;
+                    return Ok(self.cache(session, *state));
+                }
+            }
         }
-        let turns = history::load(&**self.orchestrator.store(), id).await?;
+        if let Some(known) = self.cached(&session) {
+            return Ok(known);
+        }
+        let store = &**self.orchestrator.store();
+        let turns = history::load(store, id).await?;
         let turns = self.end_interrupted(&session, turns);
         session.skip_to_turn(turns.last().map_or(0, |record| record.number));
-        Ok(self.cache(session, turns))
+        let listing = listing::load(store, &user.client.id, id).await?;
+        let earlier = listing.as_ref().map_or(&[][..], |listing| &listing.earlier);
+        let mut all = self.end_interrupted(&session, history::load_earlier(store, earlier).await?);
+        all.extend(turns);
+        if let Some(last) = all.last_mut() {
+            record_known_outcomes(&session, last);
+        }
+        Ok(self.cache(session, self.new_state(all, listing)))
+    }
+
+    /// The conversation of a session that is in memory. One from before another node had the session is dropped.
+    fn cached(&self, session: &Session) -> Option<Arc<Conversation>> {
+        let mut known = self.lock();
+        let conversation = known.get(session.id())?;
+        if conversation.session.is_same(session) {
+            return Some(conversation.clone());
+        }
+        known.remove(session.id());
+        None
+    }
+
+    /// Drops a conversation that another node has.
+    pub(super) fn forget_lost(&self, conversation: &Conversation) {
+        let mut known = self.lock();
+        let id = conversation.session.id();
+        if known.get(id).is_some_and(|cached| cached.session.is_same(&conversation.session)) {
+            known.remove(id);
+        }
+    }
+
+    /// A node that the others may believe dead begins no turn.
+    fn check_may_write(&self) -> Result<(), Refusal> {
+        if self.orchestrator.may_write() {
+            return Ok(());
+        }
+        let error = "this node cannot tell the others that it lives, so it begins nothing";
+        Err(StoreError::Unavailable(error.into()).into())
+    }
+
+    /// Takes a conversation for this node, which nothing that is about to be done would.
+    pub(super) async fn hold(&self, conversation: &Conversation) -> Result<(), Refusal> {
+        let held = conversation.session.hold().await;
+        if matches!(held, Err(SessionError::Lost)) {
+            self.forget_lost(conversation);
+        }
+        Ok(held?)
+    }
+
+    /// The conversation that a request means, if there is one, taken for this node.
+    pub(super) async fn find_held(
+        &self,
+        user: &User,
+        address: Address<'_>,
+    ) -> Result<Option<Arc<Conversation>>, Refusal> {
+        self.check_may_write()?;
+        for _ in 0..MAX_TAKES {
+            let Some(conversation) = self.find(user, address).await? else { return Ok(None) };
+            match self.hold(&conversation).await {
+                Err(Refusal::Session(SessionError::Lost)) => {}
+                held => return held.map(|()| Some(conversation)),
+            }
+        }
+        Err(Refusal::Busy)
+    }
+
+    /// Gives a conversation away in which nothing is going on that other nodes could not go on with.
+    pub(super) async fn release_settled(&self, conversation: &Conversation) {
+        if !conversation.is_running()
+            && conversation.is_settled()
+            && let Err(error) = conversation.session.release().await
+        {
+            tracing::warn!(session = conversation.session.id(), error = %error, "conversation was not released");
+        }
+    }
+
+    fn has_current_tools(&self, session: &Session) -> bool {
+        session.snapshot().content_hash() == self.registry.snapshot().content_hash()
+    }
+
+    /// Gives a session the tools as they are now, unless something still belongs to those that it has.
+    async fn repin(&self, user: &User, session: Session) -> Result<Session, Refusal> {
+        Ok(self.orchestrator.repin(session, user.client.clone(), &self.registry).await?)
+    }
+
+    /// Takes a conversation out of memory if nothing is going on in it, so that its session can be replaced.
+    fn take_idle(&self, id: &str) -> Taken {
+        let mut known = self.lock();
+        match known.remove(id) {
+            None => Taken::Absent,
+            Some(conversation) if conversation.is_running() => {
+                known.insert(id.to_owned(), conversation);
+                Taken::InUse
+            }
+            Some(conversation) => match Arc::try_unwrap(conversation) {
+                Ok(conversation) => Taken::Conversation(Box::new(conversation.into_state())),
+                Err(conversation) => {
+                    known.insert(id.to_owned(), conversation);
+                    Taken::InUse
+                }
+            },
+        }
+    }
+
+    fn new_state(&self, turns: Vec<TurnRecord>, listing: Option<Listing>) -> ConversationState {
+        ConversationState::new(turns, listing, &self.memory)
     }
 
     /// Opens a conversation by the client's own name for it. After its session has ended, it continues in a new one.
@@ -87,6 +248,13 @@ impl TextCore {
                     Err(Refusal::Session(SessionError::Ended | SessionError::NotFound)) => Some(id.clone()),
                     Err(refusal) => return Err(refusal),
                 },
+                // A page that has found the conversation in the list may have no other name for it than the session's.
+                None if chat.starts_with(SESSION_ID_PREFIX) => match self.resume(user, chat).await {
+                    Ok(conversation) => return Ok(conversation),
+                    Err(Refusal::Session(SessionError::Ended)) => Some(chat.to_owned()),
+                    Err(Refusal::Session(SessionError::NotFound | SessionError::InvalidId)) => None,
+                    Err(refusal) => return Err(refusal),
+                },
                 None => None,
             };
             let conversation = self.open(user).await?;
@@ -94,9 +262,9 @@ impl TextCore {
             let seen = known.map(|(_, version)| version);
             let entered = history::link_chat(client, chat, &id, seen, self.expiry_ms());
             match store.commit(entered).await {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(CommitError::Conflict { .. }) => continue,
-                Err(CommitError::Store(error)) => return Err(error.into()),
+                Err(error) => return Err(error.into_store_error().into()),
             }
             if let Some(ended) = ended {
                 self.carry_over(&conversation, &ended).await?;
@@ -108,14 +276,9 @@ impl TextCore {
 
     /// Carries the history of an ended session over into the one that follows it.
     async fn carry_over(&self, conversation: &Conversation, ended: &str) -> Result<(), Refusal> {
-        let turns = history::load(&**self.orchestrator.store(), ended).await?;
-        let mut turns = self.end_interrupted(&conversation.session, turns);
-        turns.drain(..turns.len().saturating_sub(MAX_CARRIED_TURNS));
-        // They come before the new session's first turn, whose number is one, and are found under their new session
-        // only in memory: the store has them under the old one.
-        for turn in &mut turns {
-            turn.number = 0;
-        }
+        let sessions = self.continue_listing(conversation, ended).await?;
+        let turns = history::load_earlier(&**self.orchestrator.store(), &sessions).await?;
+        let turns = self.end_interrupted(&conversation.session, turns);
         let mut state = conversation.lock();
         state.turns = turns;
         state.recount_bytes();
@@ -141,7 +304,7 @@ impl TextCore {
     }
 
     /// Keeps a conversation in memory. Of two that were loaded at the same time, the first one counts.
-    fn cache(&self, session: Session, turns: Vec<TurnRecord>) -> Arc<Conversation> {
+    fn cache(&self, session: Session, state: ConversationState) -> Arc<Conversation> {
         let now_ms = self.orchestrator.now_ms();
         let mut known = self.lock();
         if known.len() >= self.settings.conversations {
@@ -149,7 +312,7 @@ impl TextCore {
         }
         while self.memory.is_full() && evict_oldest(&mut known) {}
         let id = session.id().to_owned();
-        known.entry(id).or_insert_with(|| Conversation::new(session, turns, now_ms, &self.memory)).clone()
+        known.entry(id).or_insert_with(|| Conversation::new(session, state, now_ms)).clone()
     }
 
     /// Lets go of what need not stay in memory now that a turn of this session is over.
@@ -176,6 +339,6 @@ fn evict_oldest(known: &mut HashMap<String, Arc<Conversation>>) -> bool {
 
 /// Whether nothing is going on in it, nor about to begin: a request that has reached it holds on to it, and a second one
 /// beside it would begin a second turn.
-fn is_idle(conversation: &Arc<Conversation>) -> bool {
+pub(super) fn is_idle(conversation: &Arc<Conversation>) -> bool {
     Arc::strong_count(conversation) == 1 && !conversation.is_running()
 }

@@ -3,19 +3,25 @@
 //! A request brings a user's message to a conversation and gets a reader that follows the answer. The turn runs in a
 //! task of its own and stops when the last reader leaves. One turn runs in a conversation at a time.
 
+mod briefed_model;
 mod codes;
 mod confirmations;
 mod context;
 mod conversation;
+mod deletion;
 mod driver;
 mod event;
+mod feedback;
 mod held;
 mod history;
+mod listing;
 mod lookup;
 mod memory;
+mod model_health;
 mod start;
 mod stream;
 mod view;
+mod window;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,15 +30,20 @@ use std::time::Duration;
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
 
+pub use briefed_model::{ModelStatus, ModelTrouble};
 pub use codes::{confirmation_code, format_confirmation};
 pub use event::{Failure, StreamEvent};
+pub use feedback::{Feedback, GivenFeedback, Rating, list_feedback};
+pub use listing::{
+    ConversationList, ConversationSummary, ListCursor, MAX_LISTED_CONVERSATIONS, MAX_TITLE_CHARS, NotACursor,
+};
 pub use memory::MemoryUse;
+pub use model_health::Failing;
 pub use stream::Reader;
 pub use view::{Part, SessionView, TurnView};
 
-use crate::briefing::{Briefing, DeclarationForms};
-use crate::describe;
 use crate::prompt::{Declare, Prompts, Situation};
+use briefed_model::BriefedModel;
 use conversation::Conversation;
 use memory::AnswerMemory;
 
@@ -59,7 +70,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             rounds: 8,
-            guide_tokens: 16_000,
+            guide_tokens: 4_000,
             declare: Declare::All,
             round_deadline: Duration::from_secs(300),
             conversations: 1_000,
@@ -75,6 +86,8 @@ pub struct Parts {
     pub orchestrator: Orchestrator,
     pub registry: Arc<Registry>,
     pub model: Arc<dyn ChatModel>,
+    /// Asked in its place when it fails before it has said anything.
+    pub fallback: Option<Arc<dyn ChatModel>>,
     /// The texts that an operator may change.
     pub prompts: Prompts,
     pub settings: Settings,
@@ -89,11 +102,13 @@ pub struct TextAgent {
 pub(crate) struct TextCore {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
-    model: Arc<dyn ChatModel>,
-    briefing: Briefing,
+    model: BriefedModel,
+    fallback: Option<BriefedModel>,
     settings: Settings,
     conversations: Mutex<HashMap<String, Arc<Conversation>>>,
     memory: AnswerMemory,
+    /// Held while a conversation is looked up in a registry that follows a folder: it may move on to other tools.
+    moving: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone)]
@@ -177,15 +192,22 @@ impl Refusal {
 
 impl TextAgent {
     pub fn new(parts: Parts) -> Self {
-        let Parts { orchestrator, registry, model, prompts, settings } = parts;
-        let describe_tool = describe::declaration(|name, description, parameters| {
-            model.declare(name, description, parameters)
-        });
-        let forms = DeclarationForms { usual: model.declarations(), fuller: None };
-        let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, forms, describe_tool);
+        let Parts { orchestrator, registry, model, fallback, prompts, settings } = parts;
+        let fallback = fallback.map(|model| BriefedModel::new(model, prompts.clone(), &settings));
+        let model = BriefedModel::new(model, prompts, &settings);
         let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
-        let core = TextCore { orchestrator, registry, model, briefing, settings, conversations, memory };
+        let moving = tokio::sync::Mutex::default();
+        let core =
+            TextCore { orchestrator, registry, model, fallback, settings, conversations, memory, moving };
         Self { core: Arc::new(core) }
+    }
+
+    /// Replaces the texts that an operator may change, from the next turn on.
+    pub fn set_prompts(&self, prompts: Prompts) {
+        if let Some(fallback) = &self.core.fallback {
+            fallback.set_prompts(prompts.clone());
+        }
+        self.core.model.set_prompts(prompts);
     }
 
     /// What answers and conversations take in memory at the moment.
@@ -195,12 +217,37 @@ impl TextAgent {
 
     /// The model that answers, `gemini/gemini-3.8-flash`.
     pub fn model(&self) -> &str {
-        self.core.model.name()
+        self.core.model.model.name()
+    }
+
+    /// The models that may answer, the first one first, each with its failures.
+    pub fn models(&self) -> Vec<ModelStatus> {
+        let all = std::iter::once(&self.core.model).chain(&self.core.fallback);
+        all.map(BriefedModel::status).collect()
+    }
+
+    /// The trouble with the model, if it fails.
+    pub fn model_trouble(&self) -> Option<ModelTrouble> {
+        let ModelStatus { name: model, failing } = self.core.model.status();
+        let fallback = self.core.fallback.as_ref().map(BriefedModel::status);
+        Some(ModelTrouble { model, failing: failing?, fallback })
     }
 
     /// Whether the model is the built-in one.
     pub fn is_rehearsal(&self) -> bool {
-        self.core.model.is_rehearsal()
+        self.core.model.model.is_rehearsal()
+    }
+
+    /// Drops conversations from memory whose tools were replaced, where the registry follows a folder: they hold on to
+    /// their version, and get the new one from the store. Those that would lose something by it stay.
+    pub fn evict_superseded(&self) {
+        let current = self.core.registry.snapshot();
+        let is_current = |conversation: &Conversation| {
+            conversation.session.snapshot().content_hash() == current.content_hash()
+        };
+        self.core.lock().retain(|_, conversation| {
+            is_current(conversation) || !lookup::is_idle(conversation) || !conversation.is_stored()
+        });
     }
 
     /// Drops conversations from memory that were not used for a while. They stay in the store.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ChatMessage, Commit, ErrorType, Outcome, SideEffects, ToolResponse};
-use quarterdeck_runtime::{ConfirmationMode, TurnStart, random_hex};
+use quarterdeck_runtime::{ConfirmationMode, SessionError, TurnStart, random_hex};
 
 use super::codes::CodeMatch;
 use super::context::TurnContext;
@@ -18,6 +18,8 @@ use super::{Address, Message, Refusal, TextAgent, TextCore, Transcript, User};
 use crate::note::format_notes;
 use crate::turn::{Ending, Turn};
 
+/// How often a conversation is taken that other nodes take at the same time.
+pub(super) const MAX_TAKES: usize = 3;
 /// How long a new message waits for a running turn that still has readers.
 const FOLLOWED_TURN_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits for one without readers to stop.
@@ -35,6 +37,17 @@ impl TextAgent {
         to: Address<'_>,
         message: Message,
     ) -> Result<Reader, Refusal> {
+        for _ in 1..MAX_TAKES {
+            match self.try_send(user, to, message.clone()).await {
+                Err(Refusal::Session(SessionError::Lost)) => {}
+                other => return other,
+            }
+        }
+        self.try_send(user, to, message).await
+    }
+
+    /// Sends a message, unless another node takes the conversation before it is stored.
+    async fn try_send(&self, user: &User, to: Address<'_>, message: Message) -> Result<Reader, Refusal> {
         let agent = &self.core;
         let conversation = agent.open_conversation(user, to).await?;
         let Message { id, idempotency_key, text } = message;
@@ -55,22 +68,28 @@ impl TextAgent {
             agent.evict_if_large(&id);
             return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
-        let context = TurnContext::new(agent, &conversation, &user.situation, None);
-        let TurnStart { number, answers, notes, told, .. } = conversation.session.begin_turn(key);
+        let mut context = TurnContext::new(agent, &conversation, &user.situation, None);
+        let TurnStart { number, answers, mut notes, told, .. } = conversation.session.begin_turn(key);
+        notes.extend(context.time_note.take());
         conversation.session.add_user_words(&text);
         agent.end_suspended_turn(&conversation, answers).await;
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = key.map(str::to_owned);
+        let chat = match to {
+            Address::Chat(chat) => Some(chat),
+            Address::New | Address::Session(_) => None,
+        };
+        let told = told.and(agent.list_message(&conversation, &text, chat));
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
-        agent.store_turn_with(&conversation, &record, told).await;
+        agent.store_turn_with(&conversation, &record, told).await?;
         Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
 
     /// Regenerates the last answer. What was done stays done.
     pub async fn regenerate(&self, user: &User, to: Address<'_>) -> Result<Reader, Refusal> {
         let agent = &self.core;
-        let conversation = agent.find(user, to).await?.ok_or(Refusal::NothingToRegenerate)?;
+        let conversation = agent.find_held(user, to).await?.ok_or(Refusal::NothingToRegenerate)?;
         let guard = agent.wait_for_turn(&conversation, None).await.map_err(|_| Refusal::Busy)?;
         if conversation.lock().turns.last().is_none_or(|record| record.said.is_empty()) {
             return Err(Refusal::NothingToRegenerate);
@@ -87,11 +106,12 @@ impl TextAgent {
         notes.extend(completed_write_notes(&conversation, &replaced));
         // The same message is answered again.
         conversation.session.add_user_words(&replaced.said);
-        let context = TurnContext::new(agent, &conversation, &user.situation, None);
+        let mut context = TurnContext::new(agent, &conversation, &user.situation, None);
+        notes.extend(context.time_note.take());
         let text = prepend_notes(&conversation, notes, &replaced.said);
         let record = agent.new_record(number, replaced.person_id, replaced.said, text)?;
         if !told.is_empty() {
-            agent.store_turn_with(&conversation, &record, told).await;
+            agent.store_turn_with(&conversation, &record, told).await?;
         }
         Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
     }
@@ -129,6 +149,8 @@ impl TextAgent {
                 conversation.try_start_turn(Some(&fingerprint), &agent.memory).map_err(|_| Refusal::Busy)?
             }
         };
+        // The client keeps the conversation, so nothing is stored that would take it for this node.
+        agent.hold(&conversation).await?;
         if !matches!(matched, CodeMatch::NotACode) {
             agent.resolve_code(&conversation, &before, &text).await;
         }
@@ -143,8 +165,9 @@ impl TextAgent {
         {
             return Ok(EventStream::of_finished(events, agent.memory.answer_counter()).follow());
         }
-        let context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
+        let mut context = TurnContext::new(agent, &conversation, &user.situation, Some(before));
         let TurnStart { number, mut notes, told, .. } = conversation.session.begin_turn(None);
+        notes.extend(context.time_note.take());
         conversation.session.add_user_words(&text);
         // The client keeps the conversation, so there is no record of the turn that it could be stored with.
         conversation.session.store_soon(told);
@@ -259,23 +282,37 @@ impl TextCore {
     }
 
     pub(super) async fn store_turn(&self, conversation: &Conversation, record: &TurnRecord) {
-        self.store_turn_with(conversation, record, Commit::default()).await;
+        // It fails where another node has the conversation now, and that node has what is needed.
+        let _ = self.store_turn_with(conversation, record, Commit::default()).await;
     }
 
-    /// Stores a turn together with something else, both or neither.
+    /// Stores a turn together with something else, both or neither. Fails when another node has the conversation, and where
+    /// nodes share the store; what else goes wrong is logged.
     pub(super) async fn store_turn_with(
         &self,
         conversation: &Conversation,
         record: &TurnRecord,
         more: Commit,
-    ) {
-        if record.number == 0 {
-            return;
+    ) -> Result<(), Refusal> {
+        if record.number == 0 || conversation.is_deleted() {
+            return Ok(());
         }
         let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms()).and(more);
-        if let Err(error) = self.orchestrator.store().commit(commit).await {
-            tracing::error!(session = conversation.session.id(), error = %error, "turn write failed");
+        match conversation.session.commit(commit).await {
+            Ok(_) => {}
+            Err(_) if conversation.session.is_lost() => {
+                self.forget_lost(conversation);
+                return Err(SessionError::Lost.into());
+            }
+            Err(error) => {
+                tracing::error!(session = conversation.session.id(), error = %error, "turn write failed");
+                // The next delivery of the message may arrive at another node, which would know nothing of this one.
+                if self.orchestrator.store().is_shared() {
+                    return Err(error.into_store_error().into());
+                }
+            }
         }
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::link::ClientLink;
 
@@ -17,9 +17,17 @@ pub(super) struct ActiveCalls {
 struct Entry {
     number: u64,
     session: Option<Arc<str>>,
-    /// Hands the call another link of its client. Dropping it ends the call.
-    links: mpsc::Sender<Box<dyn ClientLink>>,
+    /// Tells the call something. Dropping it ends the call.
+    commands: mpsc::Sender<CallCommand>,
     is_connected: Arc<AtomicBool>,
+}
+
+/// What an active call is told from outside.
+pub(super) enum CallCommand {
+    /// Another link of its client takes over.
+    Link(Box<dyn ClientLink>),
+    /// Another node is about to continue it. Says when it may.
+    HandOver(oneshot::Sender<()>),
 }
 
 /// A client's one active call. Dropping it makes room for another.
@@ -28,12 +36,14 @@ pub(super) struct ActiveCall {
     client: String,
     number: u64,
     is_connected: Arc<AtomicBool>,
+    /// Told when another node may continue the call.
+    pub(super) handing_over: Option<oneshot::Sender<()>>,
 }
 
 /// Whether a client can have a call.
 pub(super) enum Reservation {
-    /// It can, and the receiver gets its further links.
-    Granted(mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall),
+    /// It can, and the receiver gets what it is told.
+    Granted(mpsc::Receiver<CallCommand>, ActiveCall),
     /// It is in a call already.
     InCall,
     AtCapacity,
@@ -53,11 +63,18 @@ impl ActiveCalls {
         self.lock().get(client).is_some_and(Entry::is_connected)
     }
 
-    /// Where the client's call takes another link, if it is a call of this session.
-    pub(super) fn links_of(&self, client: &str, session: &str) -> Option<mpsc::Sender<Box<dyn ClientLink>>> {
+    /// Where the client's call is told something, if it is a call of this session.
+    pub(super) fn commands_of(&self, client: &str, session: &str) -> Option<mpsc::Sender<CallCommand>> {
         let calls = self.lock();
         let call = calls.get(client).filter(|call| call.session.as_deref() == Some(session));
-        call.map(|call| call.links.clone())
+        call.map(|call| call.commands.clone())
+    }
+
+    /// The same for the call of a session, of any client.
+    pub(super) fn commands_of_session(&self, session: &str) -> Option<mpsc::Sender<CallCommand>> {
+        let calls = self.lock();
+        let call = calls.values().find(|call| call.session.as_deref() == Some(session));
+        call.map(|call| call.commands.clone())
     }
 
     /// Reserves a call. One whose client is away makes room for the client's next.
@@ -68,12 +85,18 @@ impl ActiveCalls {
             None if calls.len() >= self.max => return Reservation::AtCapacity,
             _ => {}
         }
-        let (links, incoming) = mpsc::channel(1);
+        let (commands, incoming) = mpsc::channel(1);
         let is_connected = Arc::new(AtomicBool::new(true));
         let number = self.last_number.fetch_add(1, Ordering::Relaxed);
-        let entry = Entry { number, session: None, links, is_connected: is_connected.clone() };
+        let entry = Entry { number, session: None, commands, is_connected: is_connected.clone() };
         calls.insert(client.to_owned(), entry);
-        let call = ActiveCall { calls: self.clone(), client: client.to_owned(), number, is_connected };
+        let call = ActiveCall {
+            calls: self.clone(),
+            client: client.to_owned(),
+            number,
+            is_connected,
+            handing_over: None,
+        };
         Reservation::Granted(incoming, call)
     }
 

@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
 use quarterdeck_contracts::{LiveEvent, LiveInput};
-use quarterdeck_runtime::{ClientEvent, Connection, Reply, Session};
+use quarterdeck_runtime::{ClientEvent, Connection, PendingEnd, Reply, Session};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
 use super::VoiceCore;
-use super::active_calls::ActiveCall;
+use super::active_calls::{ActiveCall, CallCommand};
 use super::answers::Answers;
 use super::backpressure::{Backpressure, is_congested};
 use super::journal::{self, Journal};
@@ -23,6 +23,7 @@ use super::provider_link::{ProviderEvent, ProviderLink};
 use super::session::RuntimeSession;
 use super::state::{CallIdentity, CallStart, CallState, Input, Output};
 use super::tasks::{BatchReply, ConfirmationTask, ResolvedConfirmation, replies, resolve_confirmation};
+use crate::prompt::ToldTime;
 use crate::text::User;
 
 pub(super) struct Call {
@@ -30,8 +31,8 @@ pub(super) struct Call {
     pub(super) session: Session,
     events: Connection,
     pub(super) client: Option<Box<dyn ClientLink>>,
-    /// Links of the same client that take over.
-    pub(super) incoming: mpsc::Receiver<Box<dyn ClientLink>>,
+    /// What it is told from outside.
+    pub(super) incoming: mpsc::Receiver<CallCommand>,
     pub(super) active: ActiveCall,
     pub(super) provider: ProviderLink,
     /// Whether the provider was polled first the last time; the two links take turns.
@@ -48,7 +49,7 @@ pub(super) struct Call {
 /// What a call was woken by.
 enum Wake {
     Client(Result<(), Disconnect>),
-    NewClient(Option<Box<dyn ClientLink>>),
+    Command(Option<CallCommand>),
     Provider(ProviderEvent),
     Session(Option<ClientEvent>),
     Reply(BatchReply),
@@ -65,10 +66,10 @@ impl Call {
         user: &User,
         opened: OpenedSession,
         client: Box<dyn ClientLink>,
-        (incoming, active): (mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall),
+        (incoming, active): (mpsc::Receiver<CallCommand>, ActiveCall),
     ) -> Self {
         let OpenedSession { session, journal, is_resumed, pending_request } = opened;
-        let brief = core.briefing.brief(&core.orchestrator, &session, &user.situation);
+        let brief = core.briefing.brief(&core.orchestrator, &session, &user.situation, ToldTime::Now);
         let (system_tokens, tool_tokens) = (brief.system_tokens, brief.tool_tokens);
         tracing::info!(session = session.id(), system_tokens, tool_tokens, "session started");
         let (system, tools) = (system_tokens as u64, tool_tokens as u64);
@@ -127,7 +128,7 @@ impl Call {
             event = events.next_event() => Wake::Session(event),
             Some(reply) = replies.next(), if !replies.is_empty() => Wake::Reply(reply),
             Some(resolved) = confirmations.next(), if !confirmations.is_empty() => Wake::Confirmation(resolved),
-            link = incoming.recv() => Wake::NewClient(link),
+            command = incoming.recv() => Wake::Command(command),
             Ok(()) = stopping.changed() => Wake::Stopping,
             () = timer => Wake::Timer,
         }
@@ -140,8 +141,13 @@ impl Call {
                 self.drop_client(&disconnect);
                 self.feed(Input::ClientLost);
             }
-            Wake::NewClient(Some(link)) => self.attach_client(link),
-            Wake::Session(None) | Wake::NewClient(None) => self.feed(Input::SessionReplaced),
+            Wake::Command(Some(CallCommand::Link(link))) => self.attach_client(link),
+            Wake::Command(Some(CallCommand::HandOver(done))) => {
+                self.active.handing_over = Some(done);
+                self.feed(Input::HandedOver);
+            }
+            Wake::Session(None) if self.session.is_lost() => self.feed(Input::HandedOver),
+            Wake::Session(None) | Wake::Command(None) => self.feed(Input::SessionReplaced),
             Wake::Provider(event) => self.on_provider(event),
             Wake::Session(Some(event)) => {
                 let input = self.session_input(event);
@@ -183,6 +189,7 @@ impl Call {
                     session_id: self.session.id(),
                     tools_version: self.session.snapshot().version(),
                     provider: self.provider.name(),
+                    speaks: self.provider.speaks(),
                 }));
             }
             Output::DropClientAudio => {
@@ -208,7 +215,7 @@ impl Call {
             Output::ReturnAnswer(id) => self.answers.give_back(id),
             Output::SettleReceipts => self.answers.settle_receipts(),
             Output::ForgetReceipts => self.answers.forget_receipts(),
-            Output::StoreJournal => store_journal(&self.core, self.session.id(), self.state.journal()),
+            Output::StoreJournal => store_journal(&self.core, &self.session, self.state.journal()),
         }
     }
 
@@ -334,6 +341,11 @@ impl Call {
                 Input::LateAnswer { reason, answer: self.answers.hold(answer) }
             }
             ClientEvent::End(end) => Input::SessionEnded(end),
+            // Only written conversations get it: a call ends.
+            ClientEvent::Blocked { message } => Input::SessionEnded(PendingEnd {
+                closing_message: Some(message.to_string()),
+                ..PendingEnd::with_reason("blocked")
+            }),
         }
     }
 
@@ -385,11 +397,8 @@ impl Call {
 }
 
 /// Queues the journal for the store, so that a restart loses nothing of it.
-pub(super) fn store_journal(core: &VoiceCore, session: &str, journal: &Journal) {
-    let commit = journal::put(session, journal, core.expiry_ms());
-    if let Err(error) = core.orchestrator.store().queue(commit) {
-        tracing::warn!(session, error = %error, "journal write deferred");
-    }
+fn store_journal(core: &VoiceCore, session: &Session, journal: &Journal) {
+    session.store_soon(journal::put(session.id(), journal, core.expiry_ms()));
 }
 
 /// Waits for both links, each in its turn first.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use quarterdeck_runtime::PendingEnd;
 
-use super::call::{Call, store_journal};
+use super::active_calls::CallCommand;
+use super::call::Call;
+use super::journal;
 use super::link::{CloseReason, ServerMessage};
 use super::state::CallEnd;
 use super::unavailable;
@@ -18,7 +20,8 @@ impl Call {
         // From here on the client may call again, and no link comes here any more.
         self.active.set_connected(false);
         self.incoming.close();
-        while let Ok(mut link) = self.incoming.try_recv() {
+        while let Ok(command) = self.incoming.try_recv() {
+            let CallCommand::Link(mut link) = command else { continue };
             link.send(ServerMessage::Error(&unavailable("This call has just ended. Please call again.")));
             link.close(CloseReason::Failed).await;
         }
@@ -34,6 +37,11 @@ impl Call {
                 )));
                 CloseReason::Failed
             }
+            CallEnd::HandedOver => {
+                self.session.interrupt();
+                self.close_provider().await;
+                CloseReason::TakenOver
+            }
             CallEnd::ServerStopping => {
                 self.close_provider().await;
                 CloseReason::Stopping
@@ -44,11 +52,28 @@ impl Call {
                 CloseReason::Idle
             }
         };
-        let journal = self.state.final_journal();
-        store_journal(&self.core, self.session.id(), journal);
+        self.release().await;
         tracing::info!(session = self.session.id(), reason = ?reason, "call ended");
         if let Some(client) = self.client.take() {
             client.close(reason).await;
+        }
+    }
+
+    /// Stores what was said, and lets any node continue the session.
+    async fn release(&mut self) {
+        let journal = journal::put(self.session.id(), self.state.final_journal(), self.core.expiry_ms());
+        if !self.session.is_leased() {
+            return self.session.store_soon(journal);
+        }
+        match self.session.commit_and_release(journal).await {
+            Ok(is_free) => {
+                if let Some(done) = self.active.handing_over.take().filter(|_| is_free) {
+                    let _ = done.send(());
+                }
+            }
+            Err(error) => {
+                tracing::warn!(session = self.session.id(), error = %error, "journal was not stored");
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use quarterdeck_contracts::{Audio, ConfirmationRequest, Speaker, ToolError, ToolResponse};
 use quarterdeck_runtime::gates::Trace;
-use quarterdeck_runtime::{Block, PendingEnd};
+use quarterdeck_runtime::{Block, Holder, PendingEnd};
 use serde_json::Value;
 
 /// A link to a client.
@@ -103,6 +103,8 @@ pub enum ServerMessage<'a> {
         /// The registry that the session is pinned to.
         tools_version: &'a str,
         provider: &'a str,
+        /// Whether the model's audio is speech. Where it is not, the client has the transcript to speak.
+        speaks: bool,
     },
     /// Audio of the model: 24 kHz.
     Audio(Audio<'a>),
@@ -169,4 +171,6 @@ pub struct CallRequest {
     pub may_resume: bool,
     /// What the user wants, for a session that the server does not know.
     pub pending_request: Option<String>,
+    /// The node that has the session and does not answer, if the server has found that out: it is taken over at once.
+    pub dead_holder: Option<Holder>,
 }

@@ -21,9 +21,10 @@ mod tasks;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{ErrorType, LiveModel, ToolError};
+use quarterdeck_contracts::{ErrorType, LiveModel, StoreError, ToolError};
 use quarterdeck_runtime::{Orchestrator, Registry, SessionError};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub use link::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
@@ -32,7 +33,7 @@ use crate::briefing::{Briefing, DeclarationForms};
 use crate::describe;
 use crate::prompt::{Declare, Prompts};
 use crate::text::User;
-use active_calls::{ActiveCall, ActiveCalls, Reservation};
+use active_calls::{ActiveCall, ActiveCalls, CallCommand, Reservation};
 use call::Call;
 
 /// How long a new call waits for an older one of the same client whose page was just closed.
@@ -62,7 +63,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            guide_tokens: 8_000,
+            guide_tokens: 4_000,
             declare: Declare::All,
             reconnect_timeout: Duration::from_secs(20),
             farewell_timeout: Duration::from_secs(5),
@@ -116,6 +117,11 @@ impl VoiceAgent {
         Self { core: Arc::new(core) }
     }
 
+    /// Replaces the texts that an operator may change, from the next call on.
+    pub fn set_prompts(&self, prompts: Prompts) {
+        self.core.briefing.set_prompts(prompts);
+    }
+
     /// The model's name, `gemini/gemini-3.8-live`.
     pub fn model(&self) -> &str {
         self.core.model.name()
@@ -124,6 +130,16 @@ impl VoiceAgent {
     /// Whether the model is the built-in one.
     pub fn is_rehearsal(&self) -> bool {
         self.core.model.is_rehearsal()
+    }
+
+    /// Whether the model's audio is speech. Where it is not, clients have the transcript to speak.
+    pub fn speaks(&self) -> bool {
+        self.core.model.speaks()
+    }
+
+    /// Whether the model understands speech.
+    pub fn hears(&self) -> bool {
+        self.core.model.hears()
     }
 
     /// Whether a client is connected to a call. A call whose client is away does not count.
@@ -159,6 +175,14 @@ impl VoiceAgent {
         }
     }
 
+    /// Ends the call of a session so that another node can continue it, with everything that was said; `false` when there is
+    /// no such call here.
+    pub async fn hand_over(&self, session: &str) -> bool {
+        let Some(commands) = self.core.calls.commands_of_session(session) else { return false };
+        let (done, handed_over) = oneshot::channel();
+        commands.send(CallCommand::HandOver(done)).await.is_ok() && handed_over.await.is_ok()
+    }
+
     /// Tells every client that the server is about to stop, and waits until every call has ended. Their sessions stay.
     pub async fn drain(&self, within: Duration) {
         let deadline = Instant::now() + within;
@@ -178,9 +202,17 @@ impl VoiceCore {
         link: Box<dyn ClientLink>,
     ) -> Option<Box<dyn ClientLink>> {
         let session = request.session_id.as_deref().filter(|_| request.may_resume);
-        let links = session.and_then(|session| self.calls.links_of(&user.client.id, session));
-        let Some(links) = links else { return Some(link) };
-        links.send(link).await.err().map(|refused| refused.0)
+        let commands = session.and_then(|session| self.calls.commands_of(&user.client.id, session));
+        let Some(commands) = commands else { return Some(link) };
+        // A node that was stopped for a while may not know yet that another one has continued the call.
+        let session = session.unwrap_or_default();
+        if matches!(self.orchestrator.has_session(session).await, Ok(false)) {
+            return Some(link);
+        }
+        match commands.send(CallCommand::Link(link)).await {
+            Err(SendError(CallCommand::Link(link))) => Some(link),
+            Ok(()) | Err(_) => None,
+        }
     }
 
     /// Reserves a call for the client, or closes the link.
@@ -188,7 +220,7 @@ impl VoiceCore {
         &self,
         user: &User,
         mut link: Box<dyn ClientLink>,
-    ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<Box<dyn ClientLink>>, ActiveCall)> {
+    ) -> Option<(Box<dyn ClientLink>, mpsc::Receiver<CallCommand>, ActiveCall)> {
         let since = Instant::now();
         let (message, reason) = loop {
             match self.calls.reserve(&user.client.id) {
@@ -214,7 +246,7 @@ impl VoiceCore {
 }
 
 async fn refuse(mut link: Box<dyn ClientLink>, error: &SessionError, now_ms: u64) {
-    let message = match error {
+    let (message, reason) = match error {
         SessionError::Blocked(block) => {
             let left_ms = block.until_ms.saturating_sub(now_ms);
             tracing::info!(client = block.client_id, left_ms, "call refused, client is blocked");
@@ -223,13 +255,20 @@ async fn refuse(mut link: Box<dyn ClientLink>, error: &SessionError, now_ms: u64
         }
         SessionError::Store(error) => {
             tracing::error!(error = %error, "call setup failed");
-            "The call could not be opened. Please try again."
+            let is_temporary = matches!(error, StoreError::Unavailable(_));
+            // A page calls again by itself after the one, and not after the other.
+            let reason = if is_temporary { CloseReason::Stopping } else { CloseReason::Failed };
+            ("The call could not be opened. Please try again.", reason)
         }
-        SessionError::Version(error) => &error.to_string(),
-        _ => "There is no such session. Call again without one.",
+        SessionError::HeldElsewhere(_) | SessionError::Lost => (
+            "This call is being continued by another server. Please try again in a moment.",
+            CloseReason::Stopping,
+        ),
+        SessionError::Version(error) => (&*error.to_string(), CloseReason::Failed),
+        _ => ("There is no such session. Call again without one.", CloseReason::Failed),
     };
     link.send(ServerMessage::Error(&unavailable(message)));
-    link.close(CloseReason::Failed).await;
+    link.close(reason).await;
 }
 
 fn unavailable(message: &str) -> ToolError {

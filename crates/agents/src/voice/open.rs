@@ -1,7 +1,7 @@
 //! Opens the session of a call: one to resume, one that was issued for it, or a new one.
 
 use quarterdeck_contracts::Mode;
-use quarterdeck_runtime::{Session, SessionError};
+use quarterdeck_runtime::{Holder, Session, SessionError};
 
 use super::journal::{self, Journal};
 use super::{CallRequest, VoiceCore};
@@ -23,7 +23,7 @@ impl VoiceCore {
     ) -> Result<OpenedSession, SessionError> {
         let id = request.session_id.as_deref();
         if let Some(id) = id.filter(|_| request.may_resume)
-            && let Some(opened) = self.resume(user, id).await?
+            && let Some(opened) = self.resume(user, id, request.dead_holder.as_ref()).await?
         {
             return Ok(opened);
         }
@@ -51,10 +51,21 @@ impl VoiceCore {
     }
 
     /// Resumes a session; `None` when it has ended, or is no voice session.
-    async fn resume(&self, user: &User, id: &str) -> Result<Option<OpenedSession>, SessionError> {
-        let resumed = self.orchestrator.resume(id, user.client.clone(), &self.registry).await;
+    async fn resume(
+        &self,
+        user: &User,
+        id: &str,
+        dead_holder: Option<&Holder>,
+    ) -> Result<Option<OpenedSession>, SessionError> {
+        let client = user.client.clone();
+        let resumed = match dead_holder {
+            Some(dead) => self.orchestrator.resume_from_dead(id, client, &self.registry, dead).await,
+            None => self.orchestrator.resume(id, client, &self.registry).await,
+        };
         match resumed {
             Ok(session) if session.mode() == Mode::Voice => {
+                // A call is this node's until it ends.
+                session.hold().await?;
                 let journal = journal::load(&**self.orchestrator.store(), id).await?;
                 Ok(Some(OpenedSession { session, journal, is_resumed: true, pending_request: None }))
             }

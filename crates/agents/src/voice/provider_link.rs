@@ -40,6 +40,10 @@ impl ProviderLink {
         self.model.name()
     }
 
+    pub(super) fn speaks(&self) -> bool {
+        self.model.speaks()
+    }
+
     /// How many tokens of instruction and of tools a conversation has, and how many it may have in all.
     pub(super) fn token_budget(&self) -> (u64, u64, u64) {
         (self.brief.system_tokens as u64, self.brief.tool_tokens as u64, self.model.window())

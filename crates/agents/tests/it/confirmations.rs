@@ -121,6 +121,29 @@ async fn a_confirmation_outside_the_conversation_is_known_to_the_model_in_the_ne
     assert_eq!(world.runs("pay"), 1);
 }
 
+/// The user approves, writes on while the call runs, and the connection of the approval is lost.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_being_carried_out_is_not_said_to_be_unapproved() {
+    let world = World::new();
+    world.model.call_tools(vec![call("1", "pay", json!({ "what": "slowly" }))]);
+    let token = token(&events(world.send("Pay").await.unwrap()).await);
+    let (user, approval) = (ann(), decision(&token, true).remove(0));
+    let approving = world.agent.resolve_confirmation(&user, &approval);
+    assert!(tokio::time::timeout(Duration::from_millis(100), approving).await.is_err(), "it is not slow");
+    world.model.reply("A moment.");
+    world.send_and_collect("And?").await;
+    let told = format!("{:?}", world.model.last_request().messages);
+    assert!(told.contains("is being carried out") && !told.contains("not approved"), "{told}");
+
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(shown_call(&world).await, (None, Some(true)), "it has come to its end without its client");
+    world.model.reply("Paid.");
+    world.send_and_collect("And now?").await;
+    let told = last_user_message(&world);
+    assert!(told.contains("approved by the user and was done"), "{told}");
+    assert_eq!(world.runs("pay"), 1);
+}
+
 #[tokio::test]
 async fn a_confirmation_is_shown_while_it_is_open_and_its_outcome_for_good() {
     let world = World::new();

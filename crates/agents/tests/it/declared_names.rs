@@ -13,7 +13,7 @@ use quarterdeck_contracts::{
     LiveSetup, Outcome, Provider,
 };
 use quarterdeck_runtime::{Orchestrator, Registry, RuntimeParts};
-use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::new_store;
 use serde_json::{Value, json};
 
 use crate::voice::harness::{FakeClient, FakeLiveModel, run_until_idle, tool_calls, user_said};
@@ -42,7 +42,7 @@ impl Handler for Echo {
 }
 
 /// `plain`, which every form can say, and `price`, whose names some providers refuse.
-fn registry() -> Arc<Registry> {
+pub(crate) fn registry() -> Arc<Registry> {
     let modes = json!(["text", "voice"]);
     let price = json!({
         "allowedModes": modes,
@@ -67,7 +67,7 @@ fn registry() -> Arc<Registry> {
 }
 
 fn orchestrator() -> Orchestrator {
-    Orchestrator::new(RuntimeParts::new(Arc::new(MemoryStore::new())))
+    Orchestrator::new(RuntimeParts::new(new_store()))
 }
 
 /// A model on a provider that refuses names beyond ASCII.
@@ -98,6 +98,7 @@ async fn a_model_that_writes_uses_its_names_and_the_tool_gets_its_own() {
         orchestrator: orchestrator(),
         registry: registry(),
         model: Arc::new(OnAnthropic(model.clone())),
+        fallback: None,
         prompts: Prompts::default(),
         settings: text::Settings::default(),
     });

@@ -38,6 +38,49 @@ async fn every_failure_is_told_plainly_and_the_session_goes_on() {
     }
 }
 
+#[tokio::test]
+async fn a_context_that_is_too_small_gets_summaries_instead_of_guides() {
+    let world = World::new();
+    world.model.then(ModelStep::Overflow(2_048, 5_312)).reply("It fits.").reply("Still.");
+    let lines = world.send_and_collect("Hello").await;
+    assert_eq!(lines, "started\nround\ntext \"It fits.\"\nfinished Some(Answered)\n");
+    assert_eq!(summarised(&world), [false, true]);
+    // The next turn does not fail first.
+    assert!(world.send_and_collect("Again").await.contains("Still."));
+    assert_eq!(summarised(&world), [false, true, true]);
+}
+
+#[tokio::test]
+async fn a_context_that_is_too_small_even_for_summaries_is_told_with_its_numbers() {
+    let world = World::new();
+    world.model.then(ModelStep::Overflow(512, 5_312)).then(ModelStep::Overflow(512, 901));
+    let lines = world.send_and_collect("Hello").await;
+    assert!(lines.contains("which takes 512 tokens and was sent 901."), "{lines}");
+    assert_eq!(summarised(&world), [false, true], "it is not asked a third time");
+    world.model.then(ModelStep::Overflow(512, 905));
+    assert!(world.send_and_collect("Again").await.contains("was sent 905."));
+    assert_eq!(summarised(&world), [false, true, true], "what cannot be shortened is not sent again");
+}
+
+/// Whether each request had summaries.
+fn summarised(world: &World) -> Vec<bool> {
+    let requests = world.model.requests.lock().unwrap();
+    requests.iter().map(|request| request.system.contains("read its guide with `describe_tool`")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_of_this_machine_that_is_being_loaded_is_told_of() {
+    let (soon, late) = (Duration::from_secs(2), Duration::from_secs(200));
+    for (is_local, pause, is_told) in [(true, late, true), (true, soon, false), (false, late, false)] {
+        let world = World::new();
+        *world.model.is_local.lock().unwrap() = is_local;
+        world.model.then(ModelStep::Late(pause, "Here I am."));
+        let lines = world.send_and_collect("Hello").await;
+        assert!(lines.contains("Here I am."), "{lines}");
+        assert_eq!(lines.matches("data model-loading").count(), usize::from(is_told), "{lines}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_model_that_never_ends_is_given_up() {
     let world = World::with(Settings { round_deadline: Duration::from_secs(30), ..Settings::default() });
@@ -84,6 +127,23 @@ async fn a_write_that_has_begun_when_the_user_leaves_finishes_and_is_reported_la
         "the model is told: {asked}"
     );
     assert_eq!(world.runs("slow_book"), 1);
+}
+
+#[tokio::test]
+async fn after_a_crash_the_model_knows_of_a_write_before_it_decides_again() {
+    let world = World::new();
+    world.model.call_tools(vec![call("1", "slow_book", json!({ "what": "a table" }))]);
+    let reader = world.send("Book a table").await.unwrap();
+    while world.runs("slow_book") == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let after = world.restarted();
+    after.model.reply("I do not know whether it was booked.");
+    after.send_and_collect("Book a table").await;
+    let first = after.model.requests.lock().unwrap()[0].clone();
+    let asked = serde_json::to_string(&first.messages).unwrap();
+    assert!(asked.contains("slow_book") && asked.contains("not known"), "the model is told: {asked}");
+    drop(reader);
 }
 
 #[tokio::test]

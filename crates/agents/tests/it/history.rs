@@ -87,8 +87,8 @@ async fn an_ended_session_is_over_and_an_erased_client_leaves_nothing() {
     world.model.reply("Hello.");
     world.send_and_collect("Hi").await;
     let id = world.agent.view(&ann(), Address::Chat("chat")).await.unwrap().unwrap().id;
-    assert!(world.agent.end(&ann(), Address::Session(&id)).await.unwrap());
-    assert!(!world.agent.end(&ann(), Address::Session(&id)).await.unwrap());
+    assert!(world.agent.delete(&ann(), Address::Session(&id)).await.unwrap());
+    assert!(!world.agent.delete(&ann(), Address::Session(&id)).await.unwrap());
     let ended = world.agent.send_message(&ann(), Address::Session(&id), crate::world::message("Hi")).await;
     assert!(matches!(ended, Err(Refusal::Session(SessionError::Ended))));
     erase_client(&*world.store, "ann").await.unwrap();

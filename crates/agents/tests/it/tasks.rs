@@ -11,7 +11,7 @@ use quarterdeck_contracts::handler::{
 };
 use quarterdeck_contracts::{ChatMessage, HandlerAnswer, Store};
 use quarterdeck_runtime::{Orchestrator, RuntimeParts, TaskStatus};
-use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::new_store;
 use serde_json::{Value, json};
 
 use crate::voice::harness::{VoiceHarness, model_said, tool_calls, turn_complete, user_said};
@@ -70,6 +70,7 @@ impl World {
             orchestrator: orchestrator.clone(),
             registry,
             model: model.clone(),
+            fallback: None,
             prompts: Prompts::default(),
             settings: Settings::default(),
         });
@@ -107,7 +108,7 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn progress_and_partial_results_are_streamed_before_the_answer() {
-    let world = World::on(Arc::new(MemoryStore::new())).await;
+    let world = World::on(new_store()).await;
     world.model.call_tools(vec![call("1", "build", json!({ "what": "x" }))]).reply("Done.");
     let lines = world.send("Build it.").await;
     let at = |line: &str| lines.find(line).unwrap_or_else(|| panic!("{line} is not in {lines}"));
@@ -120,7 +121,7 @@ async fn progress_and_partial_results_are_streamed_before_the_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn the_outcome_of_a_background_task_is_a_note_and_an_event_in_the_next_turn_once() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn Store> = new_store();
     let world = World::on(store.clone()).await;
     world.model.call_tools(vec![call("1", "build_later", json!({ "what": "x" }))]).reply("It has begun.");
     let lines = world.send("Build it.").await;
@@ -148,7 +149,7 @@ async fn the_outcome_of_a_background_task_is_a_note_and_an_event_in_the_next_tur
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_left_does_not_stop_a_task() {
-    let world = World::on(Arc::new(MemoryStore::new())).await;
+    let world = World::on(new_store()).await;
     world.model.call_tools(vec![call("1", "build_later", json!({ "what": "x" }))]).reply("It has begun.");
     let mut reader =
         world.agent.send_message(&ann(), Address::Chat("chat"), message("Build it.")).await.unwrap();

@@ -43,7 +43,7 @@ fn reply(text: &str, ids: &[Option<&str>]) -> ModelReply {
     ModelReply {
         message: ModelMessage { by: "m".into(), parts },
         finish: Finish::Stop,
-        usage: Usage { input_tokens: 1, output_tokens: 1 },
+        usage: Usage::new(1, 1),
     }
 }
 
@@ -71,7 +71,7 @@ fn a_turn_asks_runs_and_asks_again_until_there_is_text() {
     turn.apply_reply(reply("There.", &[]));
     assert_eq!(turn.next(), Step::Finish(Ending::Answered));
     assert_eq!(turn.messages().len(), 4);
-    assert_eq!(turn.usage(), Usage { input_tokens: 2, output_tokens: 2 });
+    assert_eq!(turn.usage(), Usage::new(2, 2));
 }
 
 #[test]
@@ -152,6 +152,20 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => any::<bool>().prop_map(|_| Happens::Note),
         1 => any::<bool>().prop_map(|_| Happens::Stop),
     ]
+}
+
+#[test]
+fn a_note_stands_before_what_the_user_wrote_and_after_what_tools_gave() {
+    let user = |text: &str| ChatMessage::User { text: text.into() };
+    let mut turn = begin(3);
+    turn.add_note("[Note: first]".into());
+    turn.add_note("[Note: second]".into());
+    assert_eq!(turn.messages(), [user("[Note: second]\n\n[Note: first]\n\nhello")]);
+
+    turn.apply_reply(reply("", &[None]));
+    turn.record_answer(0, response());
+    turn.add_note("[Note: third]".into());
+    assert_eq!(turn.messages().last(), Some(&user("[Note: third]")));
 }
 
 proptest! {

@@ -13,12 +13,11 @@ use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, co
 use quarterdeck_contracts::handler::{CapabilityCall, Context, HandlerHost, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
     CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatModel, ChatRequest, ChatStream,
-    Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider, Store, ToolError,
-    Usage, native_source_hash,
+    ContextOverflow, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider,
+    Store, ToolError, Usage, native_source_hash,
 };
-use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, Orchestrator, Registry};
-use quarterdeck_store::MemoryStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Registry};
+use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
 
 const HANDLER: &str = "pub async fn execute() {}\n";
@@ -29,8 +28,12 @@ pub(crate) enum ModelStep {
     ClientAction(Vec<&'static str>, Vec<ModelCall>),
     /// ClientAction something, then fails.
     Fail(&'static str, ChatErrorKind),
+    /// Says that its context is too small: what it takes, and what it was sent.
+    Overflow(u64, u64),
     /// ClientAction something, then nothing for ever.
     Hang(&'static str),
+    /// Begins after this time.
+    Late(Duration, &'static str),
 }
 
 /// A model that does what it was told to, in order, and remembers what it was asked.
@@ -40,6 +43,7 @@ pub(crate) struct ScriptedModel {
     pub(crate) requests: Mutex<Vec<ChatRequest>>,
     pub(crate) dropped: Arc<Mutex<u32>>,
     pub(crate) window: Mutex<Option<usize>>,
+    pub(crate) is_local: Mutex<bool>,
 }
 
 impl ScriptedModel {
@@ -83,6 +87,10 @@ impl ChatModel for ScriptedModel {
         self.window.lock().unwrap().unwrap_or(100_000)
     }
 
+    fn may_be_loading(&self) -> bool {
+        *self.is_local.lock().unwrap()
+    }
+
     fn ask(&self, request: ChatRequest) -> ChatStream {
         self.requests.lock().unwrap().push(request);
         let step = self.plan.lock().unwrap().pop_front();
@@ -101,9 +109,24 @@ impl ChatModel for ScriptedModel {
                     model: "scripted/1".into(),
                     detail: "told to".into(),
                     retry_after: None,
+                    context: None,
                 };
                 let said = (!said.is_empty()).then(|| text(said));
                 Box::pin(stream::iter(said.into_iter().chain([Err(error)])))
+            }
+            Some(ModelStep::Overflow(limit, sent)) => {
+                let error = ChatError {
+                    kind: ChatErrorKind::TooLong,
+                    model: "scripted/1".into(),
+                    detail: "told to".into(),
+                    retry_after: None,
+                    context: Some(ContextOverflow { limit, sent: Some(sent) }),
+                };
+                Box::pin(stream::iter([Err(error)]))
+            }
+            Some(ModelStep::Late(pause, said)) => {
+                let events = stream::iter([text(said), done(&[said], &[])]);
+                Box::pin(stream::once(tokio::time::sleep(pause)).flat_map(move |()| events.clone()))
             }
             Some(ModelStep::Hang(said)) => {
                 let said = (!said.is_empty()).then(|| text(said));
@@ -126,7 +149,7 @@ fn done(pieces: &[&str], calls: &[ModelCall]) -> Result<ChatEvent, ChatError> {
     Ok(ChatEvent::Done(ModelReply {
         message: ModelMessage { by: "scripted/1".into(), parts },
         finish: Finish::Stop,
-        usage: Usage { input_tokens: 10, output_tokens: 2 },
+        usage: Usage::new(10, 2),
     }))
 }
 
@@ -171,6 +194,7 @@ impl Clock for ManualClock {
 pub(crate) struct World {
     pub(crate) model: Arc<ScriptedModel>,
     pub(crate) agent: TextAgent,
+    pub(crate) orchestrator: Orchestrator,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
     /// How often each tool has run.
@@ -186,12 +210,33 @@ impl World {
     pub(crate) fn with(settings: Settings) -> Self {
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800);
         let clock = ManualClock::at(start);
-        Self::on(Arc::new(MemoryStore::new()), clock, Arc::default(), settings)
+        Self::on(new_store(), clock, Arc::default(), settings, None, None)
+    }
+
+    /// Alone on a store.
+    pub(crate) fn on_store(store: &Arc<dyn Store>) -> Self {
+        let World { clock, settings, .. } = Self::new();
+        Self::on(store.clone(), clock, Arc::default(), settings, None, None)
+    }
+
+    /// One of several nodes on a store.
+    pub(crate) async fn node(store: &Arc<dyn Store>, name: &str) -> Self {
+        let World { clock, settings, .. } = Self::new();
+        let world = Self::on(store.clone(), clock, Arc::default(), settings, None, Some(node(name)));
+        world.orchestrator.renew_node().await.unwrap();
+        world
+    }
+
+    /// With another model that is asked when the first one fails.
+    pub(crate) fn with_fallback(fallback: Arc<dyn ChatModel>) -> Self {
+        let World { store, clock, runs, settings, .. } = Self::new();
+        Self::on(store, clock, runs, settings, Some(fallback), None)
     }
 
     /// Another process on the same store.
     pub(crate) fn restarted(&self) -> Self {
-        Self::on(self.store.clone(), self.clock.clone(), self.runs.clone(), self.settings.clone())
+        let (store, clock, runs) = (self.store.clone(), self.clock.clone(), self.runs.clone());
+        Self::on(store, clock, runs, self.settings.clone(), None, None)
     }
 
     fn on(
@@ -199,20 +244,25 @@ impl World {
         clock: Arc<ManualClock>,
         runs: Arc<Mutex<BTreeMap<String, u32>>>,
         settings: Settings,
+        fallback: Option<Arc<dyn ChatModel>>,
+        node: Option<NodeParts>,
     ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
+            node,
             ..quarterdeck_runtime::RuntimeParts::new(store.clone())
         };
+        let orchestrator = Orchestrator::new(parts);
         let agent = TextAgent::new(Parts {
-            orchestrator: Orchestrator::new(parts),
+            orchestrator: orchestrator.clone(),
             registry: Arc::new(registry(&runs)),
             model: model.clone(),
+            fallback,
             prompts: Prompts::default(),
             settings: settings.clone(),
         });
-        Self { model, agent, store, clock, runs, settings }
+        Self { model, agent, orchestrator, store, clock, runs, settings }
     }
 
     pub(crate) fn runs(&self, tool: &str) -> u32 {
@@ -227,6 +277,10 @@ impl World {
     pub(crate) async fn send_and_collect(&self, text: &str) -> String {
         event_lines(self.send(text).await.unwrap()).await
     }
+}
+
+pub(crate) fn node(name: &str) -> NodeParts {
+    NodeParts { name: name.into(), address: format!("http://{name}.test") }
 }
 
 pub(crate) fn message(text: &str) -> Message {
@@ -362,6 +416,7 @@ async fn perform(
     match tool {
         "look" => return Ok(json!({ "results": [args["what"]] })),
         "slow_book" => tokio::time::sleep(Duration::from_secs(2)).await,
+        "pay" if args["what"] == "slowly" => tokio::time::sleep(Duration::from_secs(2)).await,
         "block" => {
             let args = vec![json!(60), json!("Enough for today.")];
             let call = CapabilityCall { capability: Capability::MODERATION, method: "block".into(), args };

@@ -33,7 +33,7 @@ impl Store for Memory {
         Box::pin(async move { Ok(found) })
     }
 
-    fn commit(&self, commit: Commit) -> BoxFuture<Result<(), CommitError>> {
+    fn commit(&self, commit: Commit) -> BoxFuture<Result<u64, CommitError>> {
         let (version, rows) = &mut *self.0.lock().unwrap();
         let changed = commit.checks.into_iter().find(|check| {
             rows.get(&(check.table, check.key.clone())).map(|row| row.version) != check.version
@@ -51,11 +51,16 @@ impl Store for Memory {
                 None => drop(rows.remove(&key)),
             }
         }
-        Box::pin(async { Ok(()) })
+        let version = *version;
+        Box::pin(async move { Ok(version) })
     }
 
     fn queue(&self, _: Commit) -> Result<(), StoreError> {
         Err(StoreError::Closed)
+    }
+
+    fn flush(&self) -> BoxFuture<Result<(), StoreError>> {
+        Box::pin(async { Ok(()) })
     }
 
     fn sweep(&self, _: u64) -> BoxFuture<Result<u64, StoreError>> {

@@ -54,8 +54,9 @@ pub(super) struct ReplayMark {
     /// The revision of the journal, and how many turns it had.
     pub(super) revision: u64,
     pub(super) turns: usize,
-    /// What the user had said in the present turn, if it waits for an answer.
+    /// What the user had said in the present turn, and whether it waited for an answer.
     pub(super) user_text: String,
+    pub(super) awaits_answer: bool,
     pub(super) with_handle: bool,
     pub(super) asks: bool,
 }

@@ -158,12 +158,12 @@ impl<S: CallSession> CallState<S> {
     pub(super) fn connect_provider(&mut self) {
         let (notes, last_note) = self.notes.texts();
         let replay = self.journal.replay(&self.connection.model, &notes, self.speech.owes_words());
-        let awaits_answer = self.journal.awaits_answer();
         self.connection.begin_attempt(ReplayMark {
             last_note,
             revision: self.journal.revision(),
             turns: self.journal.added_turns(),
-            user_text: if awaits_answer { self.journal.user_text().to_owned() } else { String::new() },
+            user_text: self.journal.user_text().to_owned(),
+            awaits_answer: self.journal.awaits_answer(),
             with_handle: replay.handle.is_some(),
             asks: replay.asks,
         });
@@ -234,7 +234,7 @@ impl<S: CallSession> CallState<S> {
         let now = self.timing.now;
         if !self.journal.awaits_answer() {
             // The user does not want the answer any more.
-            if !known.is_empty() && !self.journal.is_answered() {
+            if self.connection.replayed.awaits_answer && !self.journal.is_answered() {
                 self.send_provider(ProviderOutput::Interrupt);
                 self.speech.owes = Owes::Nothing;
                 self.speech.interruption.suppress(false, now);

@@ -64,6 +64,8 @@ pub(in crate::voice) enum Input<'a> {
     },
     /// Another connection has taken the session over, which only a second call of it can do.
     SessionReplaced,
+    /// Another node continues the call.
+    HandedOver,
     ServerStopping {
         deadline: Instant,
     },

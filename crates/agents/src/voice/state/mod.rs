@@ -85,6 +85,8 @@ pub(super) enum CallEnd {
     ClientGone,
     /// The client has begun another call.
     Replaced,
+    /// Another node continues it.
+    HandedOver,
     ProviderUnreachable(LiveError),
     ServerStopping,
 }
@@ -158,6 +160,7 @@ impl<S: CallSession> CallState<S> {
                 self.on_call_completed(&call, answer, generation, is_last);
             }
             Input::ConfirmationResolved { token, answer } => self.on_confirmation_resolved(&token, answer),
+            Input::HandedOver => self.end = Some(CallEnd::HandedOver),
             Input::SessionReplaced => self.end = Some(CallEnd::Replaced),
             Input::ServerStopping { deadline } => self.on_server_stopping(deadline),
             Input::BatchDone => self.send_notes(),

@@ -75,6 +75,7 @@ pub(in crate::voice) struct CallIdentity<'a> {
     pub(in crate::voice) session_id: &'a str,
     pub(in crate::voice) tools_version: &'a str,
     pub(in crate::voice) provider: &'a str,
+    pub(in crate::voice) speaks: bool,
 }
 
 impl ClientOutput {
@@ -85,6 +86,7 @@ impl ClientOutput {
                 is_resumed: *is_resumed,
                 tools_version: of.tools_version,
                 provider: of.provider,
+                speaks: of.speaks,
             },
             Self::Transcript { by, text, is_final, is_late } => {
                 ServerMessage::Transcript { by: *by, text, is_final: *is_final, is_late: *is_late }

@@ -100,7 +100,7 @@ async fn converse(seed: u64) {
                     let request = CallRequest {
                         session_id: session_id.clone(),
                         may_resume: true,
-                        pending_request: None,
+                        ..CallRequest::default()
                     };
                     agent.start_call(&ann(), request, line).await;
                     received.push_str(&client.received());

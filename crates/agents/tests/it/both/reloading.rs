@@ -6,6 +6,9 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
+use quarterdeck_agents::text::{
+    Address, Parts as TextParts, Settings as TextSettings, StreamEvent, TextAgent,
+};
 use quarterdeck_agents::voice::{
     CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, Parts, ServerMessage, Settings,
     VoiceAgent,
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 use super::log::Errors;
 use super::tools::orchestrator;
 use crate::voice::harness::{FakeLiveModel, ann, tool_calls};
+use crate::world::{ScriptedModel, events, message};
 
 /// A client that only listens, and keeps which version of the tools it was told.
 struct Listener {
@@ -119,8 +123,12 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_the_operator_is_told() {
     write(files.path(), "new");
     let reloaded = registry.reload().unwrap().version().to_owned();
     let session = versions.lock().unwrap()[0].0.clone();
-    let request =
-        CallRequest { session_id: Some(session.as_str().into()), may_resume: true, pending_request: None };
+    let request = CallRequest {
+        session_id: Some(session.as_str().into()),
+        may_resume: true,
+        pending_request: None,
+        ..CallRequest::default()
+    };
     agent.start_call(&ann(), request, line()).await;
     wait_until(|| versions.lock().unwrap().len() == 2).await;
     model.send(tool_calls(&[("1", "look", json!({}))])).await;
@@ -146,4 +154,54 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_the_operator_is_told() {
 
     registry.lock();
     assert!(matches!(registry.reload(), Err(ReloadError::Locked)), "nothing changes in production");
+}
+
+#[tokio::test]
+async fn where_the_folder_is_followed_the_next_message_has_the_new_tools_and_prompts_and_the_history() {
+    let files = tree("");
+    write(files.path(), "old");
+    let hosts = Hosts::default().with(JS_KIND, Arc::new(JsHost::new(HostConfig::default()).unwrap()));
+    let artifact = files.path().join("tool_registry.json");
+    let registry = Arc::new(Registry::load(&artifact, files.path(), hosts).unwrap());
+    registry.follow();
+    let (orchestrator, _) = orchestrator();
+    let model = Arc::new(ScriptedModel::default());
+    let agent = TextAgent::new(TextParts {
+        orchestrator,
+        registry: registry.clone(),
+        model: model.clone(),
+        fallback: None,
+        prompts: Prompts { core: "Be old.".into(), ..Prompts::default() },
+        settings: TextSettings::default(),
+    });
+    let say = async |text: &str| {
+        let reader = agent.send_message(&ann(), Address::Chat("chat"), message(text)).await.unwrap();
+        let events = events(reader).await;
+        let Some(StreamEvent::Started { session_id, .. }) = events.first() else { panic!("{events:?}") };
+        session_id.to_string()
+    };
+    model.reply("One.");
+    let session = say("first").await;
+    assert!(model.last_request().system.starts_with("Be old."));
+
+    write(files.path(), "new");
+    registry.reload().unwrap();
+    agent.set_prompts(Prompts { core: "Be new.".into(), ..Prompts::default() });
+    model.reply("Two.");
+    assert_eq!(say("second").await, session, "it is the same session");
+    let request = model.last_request();
+    let tools = request.tools.iter().map(Value::to_string).collect::<String>();
+    assert!(request.system.starts_with("Be new."));
+    assert!(tools.contains("ClientAction new.") && !tools.contains("ClientAction old."), "{tools}");
+    let history = format!("{:?}", request.messages);
+    assert!(history.contains("first") && history.contains("One."), "{history}");
+
+    // Out of memory, it comes back with what is newest.
+    write(files.path(), "newest");
+    registry.reload().unwrap();
+    agent.evict_superseded();
+    model.reply("Three.");
+    assert_eq!(say("third").await, session);
+    let tools = model.last_request().tools.iter().map(Value::to_string).collect::<String>();
+    assert!(tools.contains("ClientAction newest."), "{tools}");
 }

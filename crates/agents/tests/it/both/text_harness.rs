@@ -34,6 +34,7 @@ impl Harness for TextHarness {
             orchestrator,
             registry: registry(&runs),
             model: Arc::new(OpenAi::new(config).unwrap()),
+            fallback: None,
             prompts: Prompts::default(),
             settings: Settings::default(),
         });

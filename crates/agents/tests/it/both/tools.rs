@@ -8,7 +8,7 @@ use quarterdeck_contracts::handler::{
     BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
 };
 use quarterdeck_runtime::{Orchestrator, Registry, RuntimeParts};
-use quarterdeck_store::MemoryStore;
+use quarterdeck_testkit::new_store;
 use serde_json::{Value, json};
 
 use super::case::Runs;
@@ -46,7 +46,7 @@ pub(crate) fn registry(runs: &Runs) -> Arc<Registry> {
 /// An orchestrator whose clock a test moves.
 pub(crate) fn orchestrator() -> (Orchestrator, Arc<ManualClock>) {
     let clock = ManualClock::at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_768_294_800));
-    let parts = RuntimeParts { clock: clock.clone(), ..RuntimeParts::new(Arc::new(MemoryStore::new())) };
+    let parts = RuntimeParts { clock: clock.clone(), ..RuntimeParts::new(new_store()) };
     (Orchestrator::new(parts), clock)
 }
 

@@ -201,7 +201,7 @@ async fn suppression_expires_when_the_provider_never_ends_the_response() {
 async fn the_tokens_of_a_conversation_are_measured() {
     let harness = VoiceHarness::new();
     let _page = harness.connect_client().await;
-    let usage = Usage { input_tokens: 90_000, output_tokens: 1_000 };
+    let usage = Usage::new(90_000, 1_000);
     harness.model.send(LiveEvent::Usage(usage)).await;
     let metrics = harness.orchestrator.metrics().json();
     assert_eq!(metrics["context"]["peakTokens"], 91_000, "{metrics}");

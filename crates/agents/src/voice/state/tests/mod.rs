@@ -340,3 +340,30 @@ fn what_a_tool_has_handed_over_to_a_call_is_not_the_users_word() {
     let call = TestCall::with_pending_request("Draw a fox.");
     assert_eq!(call.state.session.user_words, "");
 }
+
+#[test]
+fn a_turn_that_was_answered_before_a_handover_is_not_told_again() {
+    check(
+        [
+            Step::Provider(LiveEvent::GoingAway { left: Some(Duration::from_secs(5)) }),
+            text("One?"),
+            Step::Provider(said("One.")),
+            Step::Provider(LiveEvent::GenerationComplete),
+            Step::Wait(Duration::from_millis(2_500)),
+            Step::Open,
+        ],
+        expect![[r#"
+            > provider GoingAway { left: Some(5s) }
+            > client Text("One?")
+            client: user "One?"
+            provider: Text("One?")
+            > provider model said "One."
+            client: model "One."
+            > provider GenerationComplete
+            connect ["One?", "One."] asks=false
+            > provider opened
+            client: turn complete
+            accept
+        "#]],
+    );
+}
