@@ -6,12 +6,15 @@ use std::time::Instant;
 
 use tokio::sync::watch;
 
-use crate::app::Settings;
+use crate::app::{App, Settings};
+use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::forwarded::{Source, TrustedProxies};
 use crate::network::AddressOwner;
 use crate::quota::{Permit, Quota, QuotaExceeded};
 use crate::rate_limit::RateLimiter;
+use crate::shared_limits::{NoPlace, RequestPlaces, count_message};
+use crate::surface::Surface;
 
 const MAX_LIVE_FEEDS: usize = 16;
 const MAX_AUDIT_SEARCHES: usize = 4;
@@ -26,7 +29,10 @@ pub(crate) struct Admission {
     pub(crate) proxies: TrustedProxies,
     messages: RateLimiter,
     requests: RateLimiter,
+    request_places: RequestPlaces,
     refused_connections: AtomicU64,
+    /// Numbers the requests in the log.
+    last_request: AtomicU64,
     draining: watch::Sender<bool>,
     streams: Quota,
     calls: Quota,
@@ -47,7 +53,9 @@ impl Admission {
             },
             messages: RateLimiter::per_minute(settings.messages_per_minute),
             requests: RateLimiter::per_minute(settings.requests_per_minute),
+            request_places: RequestPlaces::per_minute(settings.requests_per_minute),
             refused_connections: AtomicU64::new(0),
+            last_request: AtomicU64::new(0),
             draining: watch::Sender::new(false),
             streams: Quota::new(settings.streams, settings.streams_per_client),
             calls: Quota::new(settings.voice_connections, settings.voice_per_client),
@@ -80,24 +88,21 @@ impl Admission {
         self.calls.in_use()
     }
 
+    pub(crate) fn next_request_number(&self) -> u64 {
+        self.last_request.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(crate) fn refused_connections(&self) -> u64 {
         self.refused_connections.load(Ordering::Relaxed)
     }
 
-    /// Counts a request of an address. Only this machine's own requests are not counted.
-    pub(crate) fn count_request(&self, source: &Source) -> Result<(), ApiError> {
-        if source.is_direct && source.address.is_loopback() {
-            return Ok(());
-        }
-        let owner = AddressOwner::of(source.address).to_string();
-        self.requests
-            .acquire(&owner, Instant::now())
-            .map_err(|wait| too_fast("Too many requests from this address", wait))
+    fn count_request_here(&self, owner: &str) -> Result<(), ApiError> {
+        self.requests.acquire(owner, Instant::now()).map_err(too_many_requests)
     }
 
-    /// Counts a message of a client.
-    pub(crate) fn count_message(&self, client: &str) -> Result<(), ApiError> {
-        self.messages.acquire(client, Instant::now()).map_err(|wait| too_fast("Too many messages", wait))
+    /// Counts a request of an address at this node alone.
+    pub(crate) fn count_refused(&self, source: &Source) -> Result<(), ApiError> {
+        self.count_request_here(&AddressOwner::of(source.address).to_string())
     }
 
     /// A permit for one more connection of an address; `Ok(None)` for a proxy, which brings many clients.
@@ -174,6 +179,57 @@ impl Admission {
         }
         Ok(())
     }
+}
+
+impl App {
+    /// Counts a request of an address. Only this machine's own requests are not counted.
+    pub(crate) async fn count_request(
+        &self,
+        source: &Source,
+        surface: Option<Surface>,
+    ) -> Result<(), ApiError> {
+        if source.is_direct && source.address.is_loopback() {
+            return Ok(());
+        }
+        let owner = AddressOwner::of(source.address).to_string();
+        // Pages, files and probes need no store, so each node counts its own.
+        if self.nodes.is_none() || surface.is_none() {
+            return self.admission.count_request_here(&owner);
+        }
+        let (store, now_ms) = (&**self.orchestrator.store(), self.orchestrator.now_ms());
+        match self.admission.request_places.acquire(store, &owner, now_ms).await {
+            Ok(()) => Ok(()),
+            Err(NoPlace::Exhausted(wait)) => Err(too_many_requests(wait)),
+            // What needs the store will say so. The rest goes on, within this node's own limit.
+            Err(NoPlace::Store(error)) => {
+                tracing::warn!(error = %error, "requests are counted by each node alone");
+                self.admission.count_request_here(&owner)
+            }
+        }
+    }
+
+    /// Counts a message of a client, or of an address whose clients are new.
+    pub(crate) async fn count_message(&self, caller: &Caller) -> Result<(), ApiError> {
+        // Another node has counted it, and passed it on.
+        if caller.is_forwarded {
+            return Ok(());
+        }
+        let key = caller.message_key();
+        let too_many = |wait| too_fast("Too many messages", wait);
+        if self.nodes.is_none() {
+            return self.admission.messages.acquire(&key, Instant::now()).map_err(too_many);
+        }
+        let (store, now_ms) = (&**self.orchestrator.store(), self.orchestrator.now_ms());
+        let counted = count_message(store, &key, self.settings.messages_per_minute, now_ms).await;
+        counted.map_err(|error| match error {
+            NoPlace::Exhausted(wait) => too_many(wait),
+            NoPlace::Store(error) => ApiError::store("message was not counted", &error),
+        })
+    }
+}
+
+fn too_many_requests(wait: std::time::Duration) -> ApiError {
+    too_fast("Too many requests from this address", wait)
 }
 
 fn too_fast(what: &str, wait: std::time::Duration) -> ApiError {

@@ -1,19 +1,23 @@
 //! The state that all requests share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use quarterdeck_agents::text::TextAgent;
 use quarterdeck_agents::voice::VoiceAgent;
-use quarterdeck_contracts::ErrorType;
+use quarterdeck_contracts::{ErrorType, StoreError};
+use quarterdeck_mcp_server::{McpHttp, McpServer};
 use quarterdeck_runtime::{Orchestrator, Registry};
 
 use crate::admission::Admission;
 use crate::deck::{self, Operations, Series};
 use crate::error::ApiError;
 use crate::identity::Identity;
+use crate::local_servers::{LocalServer, LocalServers};
 use crate::network::Network;
+use crate::nodes::Nodes;
+use crate::page_settings::PageSettingsHandle;
+use crate::refused_origins::RefusedOrigins;
 use crate::surface::RequiredCredentials;
 use crate::voice::Tickets;
 
@@ -23,6 +27,8 @@ pub struct ServerParts {
     pub text: TextAgent,
     /// Answers calls; `None` turns voice off.
     pub voice: Option<VoiceAgent>,
+    /// Answers MCP clients; `None` turns `/mcp` off.
+    pub mcp: Option<McpServer>,
     /// Opens sessions and runs their tool calls.
     pub orchestrator: Orchestrator,
     /// The loaded tools.
@@ -33,6 +39,8 @@ pub struct ServerParts {
     pub operations: Operations,
     /// Limits and access.
     pub settings: Settings,
+    /// What the nodes that share a store sign their requests to each other with; `None` on a store of its own.
+    pub node_secret: Option<Vec<u8>>,
 }
 
 /// Limits and access of the server.
@@ -40,6 +48,10 @@ pub struct ServerParts {
 pub struct Settings {
     /// Front ends on other origins that may use the API with credentials, `https://example.com`.
     pub origins: Vec<String>,
+    /// Sites that may show the page in a frame.
+    pub frame_ancestors: Vec<String>,
+    /// The words and colours of the page. They can be replaced while the server runs.
+    pub page: PageSettingsHandle,
     /// The operators' bearer token; without one, requests of this machine are the operators'.
     pub admin_token: Option<String>,
     /// Whether proxies on this machine are trusted.
@@ -85,6 +97,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             origins: Vec::new(),
+            frame_ancestors: Vec::new(),
+            page: PageSettingsHandle::default(),
             admin_token: None,
             trust_proxy: false,
             trusted_proxies: Vec::new(),
@@ -114,6 +128,11 @@ impl Settings {
         self.trust_proxy || !self.trusted_proxies.is_empty()
     }
 
+    /// Whether pages on this machine may use the API: only while no other machine can.
+    pub(crate) fn takes_local_origins(&self) -> bool {
+        self.is_loopback && !self.has_proxy()
+    }
+
     /// Whether every host name is accepted. The operator should be warned.
     pub fn takes_any_host(&self) -> bool {
         self.hosts.is_empty() && (!self.is_loopback || self.has_proxy())
@@ -124,16 +143,19 @@ impl Settings {
 pub struct App {
     pub(crate) text: TextAgent,
     pub(crate) voice: Option<VoiceAgent>,
+    pub(crate) mcp: Option<McpHttp>,
     pub(crate) orchestrator: Orchestrator,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) identity: Identity,
+    pub(crate) identity: Arc<Identity>,
     pub(crate) settings: Settings,
     pub(crate) admission: Admission,
-    /// Numbers the requests in the log.
-    pub(crate) requests: AtomicU64,
     pub(crate) tickets: Tickets,
+    pub(crate) refused_origins: RefusedOrigins,
     pub(crate) operations: Operations,
     pub(crate) series: Series,
+    pub(crate) local_servers: LocalServers,
+    /// The other nodes; `None` where this one is alone.
+    pub(crate) nodes: Option<Arc<Nodes>>,
     /// Held while the audit log is verified.
     pub(crate) verifying: tokio::sync::Mutex<()>,
 }
@@ -141,21 +163,45 @@ pub struct App {
 impl App {
     /// Builds the shared state.
     pub fn new(parts: ServerParts) -> Arc<Self> {
-        let ServerParts { text, voice, orchestrator, registry, identity, operations, settings } = parts;
+        let ServerParts {
+            text,
+            voice,
+            mcp,
+            orchestrator,
+            registry,
+            identity,
+            operations,
+            settings,
+            node_secret,
+        } = parts;
+        let identity = Arc::new(identity);
+        let tickets = match &node_secret {
+            Some(_) => Tickets::shared(orchestrator.store().clone()),
+            None => Tickets::default(),
+        };
+        let nodes = node_secret.and_then(|secret| Nodes::new(&secret, orchestrator.clone())).map(Arc::new);
         Arc::new(Self {
             admission: Admission::new(&settings),
-            requests: AtomicU64::new(0),
-            tickets: Tickets::default(),
+            tickets,
+            refused_origins: RefusedOrigins::default(),
             series: Series::default(),
+            local_servers: LocalServers::default(),
+            nodes,
             verifying: tokio::sync::Mutex::default(),
             text,
             voice,
+            mcp: mcp.map(McpHttp::new),
             orchestrator,
             registry,
             identity,
             operations,
             settings,
         })
+    }
+
+    /// Sets the model servers of this machine that are offered while the built-in model answers.
+    pub fn set_local_servers(&self, found: Vec<LocalServer>) {
+        self.local_servers.replace(found);
     }
 
     /// Asks calls to end and waits for them.
@@ -181,10 +227,19 @@ impl App {
         self.series.sample(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
     }
 
+    /// Refuses new turns while this node cannot tell the others that it lives: it may not write then.
+    pub(crate) fn refuse_without_store(&self) -> Result<(), ApiError> {
+        if self.orchestrator.may_write() {
+            return Ok(());
+        }
+        let error = StoreError::Unavailable("the row of this node could not be renewed".to_owned());
+        Err(ApiError::store("turn refused", &error))
+    }
+
     /// Refuses text while the client is in a call: two conversations would act past each other.
-    pub(crate) fn refuse_during_call(&self, client: &str) -> Result<(), ApiError> {
-        // A call without a connection does not count.
-        if self.voice.as_ref().is_some_and(|voice| voice.is_in_call(client)) {
+    pub(crate) async fn refuse_during_call(&self, client: &str) -> Result<(), ApiError> {
+        let is_in_call = self.is_in_call(client).await;
+        if is_in_call.map_err(|error| ApiError::store("call was not looked up", &error))? {
             let message = "You are in a call. End it to use the chat.";
             let error = ApiError::new(ErrorType::Conflict, message);
             return Err(ApiError { retryable: true, retry_after: Some(5), ..error });

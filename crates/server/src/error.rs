@@ -1,12 +1,12 @@
 //! Errors of the HTTP API.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use quarterdeck_agents::text::Refusal;
-use quarterdeck_contracts::{ErrorType, ToolError};
-use quarterdeck_runtime::SessionError;
+use quarterdeck_contracts::{ErrorType, StoreError, ToolError};
+use quarterdeck_runtime::{Holder, SessionError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,10 +22,14 @@ pub(crate) struct ApiError {
     pub(crate) retryable: bool,
     pub(crate) details: Option<Value>,
     pub(crate) retry_after: Option<u64>,
+    /// Overrules what a client makes of the status: the OpenAI clients read `x-should-retry`.
+    pub(crate) should_retry: Option<bool>,
     pub(crate) timeout_until: Option<String>,
     /// The OpenAI API's `param` and `code`.
     pub(crate) param: Option<&'static str>,
     pub(crate) code: Option<&'static str>,
+    /// The node that can answer the request.
+    pub(crate) held_by: Option<Box<Holder>>,
 }
 
 impl ApiError {
@@ -37,9 +41,11 @@ impl ApiError {
             retryable: false,
             details: None,
             retry_after: None,
+            should_retry: None,
             timeout_until: None,
             param: None,
             code: None,
+            held_by: None,
         }
     }
 
@@ -70,6 +76,31 @@ impl ApiError {
         Self { retryable: true, ..Self::transient("An internal error occurred. Try again.", 2) }
     }
 
+    /// Another node has what the request needs, and answers it.
+    pub(crate) fn held_by(holder: Box<Holder>) -> Self {
+        Self { held_by: Some(holder), ..Self::moved() }
+    }
+
+    /// The session of the request is about to be, or has been, taken over by another node.
+    fn moved() -> Self {
+        Self::transient("This conversation is being moved to another node. Try again.", 1)
+    }
+
+    /// A store that cannot be reached is told of: nothing was done, and the same request may succeed soon. Any other failure
+    /// of it is an internal error.
+    pub(crate) fn store(what: &str, error: &StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(_) => {
+                tracing::warn!(error = %error, "{what}");
+                Self::transient(
+                    "The database cannot be reached. Nothing was done; try again in a few seconds.",
+                    5,
+                )
+            }
+            error => Self::internal(what, error),
+        }
+    }
+
     fn body(&self) -> ErrorBody<'_> {
         let Self { kind, message, retryable, details, timeout_until, .. } = self;
         let error = ErrorDetails { kind: *kind, message, retryable: *retryable, details: details.as_ref() };
@@ -94,12 +125,24 @@ impl ApiError {
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if let Some(should_retry) = self.should_retry {
+            let value = HeaderValue::from_static(if should_retry { "true" } else { "false" });
+            response.headers_mut().insert(HeaderName::from_static("x-should-retry"), value);
+        }
+        // The guard passes the request on instead of sending this.
+        if let Some(node) = &self.held_by {
+            response.extensions_mut().insert(HeldBy(node.clone()));
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
 }
+
+/// Marks a response: another node has the session of its request.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldBy(pub(crate) Box<Holder>);
 
 /// The body of an error.
 #[derive(Serialize, JsonSchema)]
@@ -209,6 +252,10 @@ impl From<Refusal> for ApiError {
             },
             Refusal::Session(SessionError::InvalidId) => Self::not_found("Session not found."),
             Refusal::Session(SessionError::Version(error)) => Self::validation(error.to_string()),
+            // The guard passes the request on, but for one that has been passed on already.
+            Refusal::Session(SessionError::HeldElsewhere(holder)) => Self::held_by(holder),
+            Refusal::Session(SessionError::Lost) => Self::moved(),
+            Refusal::Session(SessionError::Store(error)) => Self::store("session unavailable", &error),
             Refusal::Session(error) => Self::internal("session unavailable", &error),
             Refusal::Busy => Self {
                 retryable: true,

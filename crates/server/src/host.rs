@@ -68,7 +68,7 @@ fn parse_host(host: &str) -> Option<Url> {
 /// close it. A foreign name reaches only what any anonymous client can, because cookies belong to a name and operators
 /// need a token; `serve` warns about it.
 fn is_known_host(host: &Url, settings: &Settings) -> bool {
-    if settings.takes_any_host() || is_loopback(host) {
+    if settings.takes_any_host() || host.host().is_some_and(|host| is_loopback(&host)) {
         return true;
     }
     let name = host.host_str().unwrap_or_default();
@@ -76,12 +76,16 @@ fn is_known_host(host: &Url, settings: &Settings) -> bool {
     settings.hosts.iter().any(|listed| listed.eq_ignore_ascii_case(name))
 }
 
-fn is_loopback(host: &Url) -> bool {
-    match host.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
+/// Whether a `Host` header names this machine.
+pub(crate) fn is_loopback_name(host: &str) -> bool {
+    parse_host(host).is_some_and(|url| url.host().is_some_and(|host| is_loopback(&host)))
+}
+
+pub(crate) fn is_loopback(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => *name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
     }
 }
 

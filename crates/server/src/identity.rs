@@ -1,4 +1,4 @@
-//! Identifies clients: a signed cookie, the subject of a verified token, or an API key.
+//! Identifies clients: a signed cookie or session token, the subject of a verified token, or an API key.
 //!
 //! Nothing in a body changes who the client is, and only what was signed or verified here is trusted.
 
@@ -20,6 +20,9 @@ pub(crate) const COOKIE: &str = "quarterdeck_client";
 
 /// How the id of an API key's client begins. No cookie or token leads to such an id.
 const KEY_PREFIX: &str = "key:";
+/// How the id of a client begins that is known by its cookie or session token alone.
+const ANONYMOUS_PREFIX: &str = "c_";
+const ANONYMOUS_ID_BYTES: usize = 16;
 const SIGNATURE_BYTES: usize = 32;
 
 /// Verifies credentials and issues cookies.
@@ -120,6 +123,11 @@ impl Identity {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, cookie_secret), tokens, api_keys }
     }
 
+    /// Who issues the tokens that are accepted, where the operator names one.
+    pub(crate) fn issuer(&self) -> Option<&str> {
+        self.tokens.as_ref()?.claims.issuer.as_deref()
+    }
+
     /// Whether tokens or API keys are configured.
     pub(crate) fn can_verify(&self) -> bool {
         self.tokens.is_some() || !self.api_keys.is_empty()
@@ -127,7 +135,7 @@ impl Identity {
 
     /// A new client and its cookie; `None` without random numbers.
     pub(crate) fn new_client(&self) -> Option<(Client, String)> {
-        let id = format!("c_{}", random_hex(16)?);
+        let id = format!("{ANONYMOUS_PREFIX}{}", random_hex(ANONYMOUS_ID_BYTES)?);
         let cookie = format!("{id}.{}", self.sign(&id));
         Some((Client::anonymous(id), cookie))
     }
@@ -149,6 +157,12 @@ impl Identity {
             return Err(if self.can_verify() { BearerError::Invalid } else { BearerError::NotConfigured });
         };
         rules.verify_token(token).ok_or(BearerError::Invalid)
+    }
+
+    /// Whether it is an id that [`Identity::new_client`] makes.
+    pub(crate) fn is_anonymous_id(id: &str) -> bool {
+        let digits = id.strip_prefix(ANONYMOUS_PREFIX).unwrap_or_default();
+        digits.len() == 2 * ANONYMOUS_ID_BYTES && digits.bytes().all(|letter| digit(letter).is_some())
     }
 
     /// The name of the API key that a client was identified by.
@@ -176,9 +190,14 @@ impl Identity {
     }
 
     fn sign(&self, id: &str) -> String {
-        let tag = hmac::sign(&self.key, id.as_bytes());
-        tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hmac::sign(&self.key, id.as_bytes()).as_ref())
     }
+}
+
+/// A signature as text.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// Maps a subject, which may be any text, to a client id. Two subjects never share one.
@@ -191,8 +210,8 @@ fn client_id(subject: &str) -> String {
     format!("sub-hash:{}", sha256(subject.as_bytes()))
 }
 
-/// Parses exactly what [`Identity::sign`] writes, so that a signature has one form.
-fn unhex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
+/// Parses exactly what [`hex`] writes of a signature, so that it has one form.
+pub(crate) fn unhex(text: &str) -> Option<[u8; SIGNATURE_BYTES]> {
     let digits: &[u8; 2 * SIGNATURE_BYTES] = text.as_bytes().try_into().ok()?;
     let mut bytes = [0; SIGNATURE_BYTES];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {

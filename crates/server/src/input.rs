@@ -7,6 +7,7 @@ use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
+use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use quarterdeck_contracts::{ErrorType, parse_json};
 use serde::de::DeserializeOwned;
@@ -52,6 +53,17 @@ pub(crate) async fn json(app: &App, body: Body) -> Result<Value, ApiError> {
 
 /// The same within limits of its own, for a path that takes more.
 pub(crate) async fn json_within(body: Body, max_bytes: usize, max_depth: usize) -> Result<Value, ApiError> {
+    let bytes = json_bytes_within(body, max_bytes, max_depth).await?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
+    parse_json(text).map_err(|error| not_json(&error))
+}
+
+/// The bytes of a body for another parser, within limits.
+pub(crate) async fn json_bytes_within(
+    body: Body,
+    max_bytes: usize,
+    max_depth: usize,
+) -> Result<Bytes, ApiError> {
     let Ok(arrived) = tokio::time::timeout(BODY_TIMEOUT, Limited::new(body, max_bytes).collect()).await
     else {
         let message = format!("The body did not arrive within {} s.", BODY_TIMEOUT.as_secs());
@@ -70,8 +82,7 @@ pub(crate) async fn json_within(body: Body, max_bytes: usize, max_depth: usize) 
         let message = format!("The JSON is nested too deeply; use at most {max_depth} levels.");
         return Err(ApiError::validation(message));
     }
-    let text = std::str::from_utf8(&bytes).map_err(|error| not_json(&error))?;
-    parse_json(text).map_err(|error| not_json(&error))
+    Ok(bytes)
 }
 
 fn not_json(error: &dyn std::error::Error) -> ApiError {

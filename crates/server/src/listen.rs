@@ -69,6 +69,9 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     }
     drop(listener);
     app.admission.begin_drain();
+    if let Some(mcp) = &app.mcp {
+        mcp.close();
+    }
     let _ = draining.send(true);
     let max = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
     // A call outlives the connection it was upgraded from.

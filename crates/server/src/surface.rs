@@ -11,6 +11,7 @@ pub(crate) enum Surface {
     V1,
     Api,
     Voice,
+    Mcp,
 }
 
 /// Which surfaces require a verified token or an API key. A cookie does not count: every client gets one.
@@ -18,10 +19,12 @@ pub(crate) enum Surface {
 pub struct RequiredCredentials {
     /// `/v1`; `None` requires one beyond loopback if tokens or keys are configured.
     pub v1: Option<bool>,
-    /// `/api` except `/api/deck`, which is for operators.
+    /// `/api` except `/api/deck`, which is for operators, `/api/page`, which is for all, and `/api/nodes`.
     pub api: bool,
     /// `/voice`.
     pub voice: bool,
+    /// `/mcp`; `None` requires one as for `/v1`.
+    pub mcp: Option<bool>,
 }
 
 impl Surface {
@@ -31,7 +34,12 @@ impl Surface {
         if is_under("/v1") {
             return Some(Self::V1);
         }
-        if is_under("/api") && !is_under("/api/deck") {
+        if is_under("/mcp") {
+            return Some(Self::Mcp);
+        }
+        // What the page looks like is for all who may load it, and other nodes sign their requests.
+        let is_open = ["/api/deck", "/api/page", "/api/nodes"].into_iter().any(is_under);
+        if is_under("/api") && !is_open {
             return Some(Self::Api);
         }
         is_under("/voice").then_some(Self::Voice)
@@ -42,6 +50,7 @@ impl Surface {
             Self::V1 => "/v1",
             Self::Api => "/api",
             Self::Voice => "/voice",
+            Self::Mcp => "/mcp",
         }
     }
 }
@@ -69,12 +78,16 @@ impl App {
     fn requires_credential(&self, surface: Surface) -> bool {
         let required = self.settings.required;
         match surface {
-            Surface::V1 => {
-                required.v1.unwrap_or_else(|| self.identity.can_verify() && self.is_beyond_loopback())
-            }
+            Surface::V1 => required.v1.unwrap_or_else(|| self.is_closed_by_default()),
+            Surface::Mcp => required.mcp.unwrap_or_else(|| self.is_closed_by_default()),
             Surface::Api => required.api,
             Surface::Voice => required.voice,
         }
+    }
+
+    /// Whether programs need a credential that the operator has said nothing about.
+    fn is_closed_by_default(&self) -> bool {
+        self.identity.can_verify() && self.is_beyond_loopback()
     }
 
     /// Whether other machines can reach the server. Decided by the listener, not by a request's address: an untrusted
@@ -99,8 +112,14 @@ mod tests {
             ("/api/deckhand", Some(Surface::Api)),
             ("/api/deck", None),
             ("/api/deck/audit", None),
+            ("/api/page", None),
+            ("/api/page/logo", None),
+            ("/api/pages", Some(Surface::Api)),
+            ("/api/nodes/alive", None),
             ("/voice", Some(Surface::Voice)),
             ("/voices", None),
+            ("/mcp", Some(Surface::Mcp)),
+            ("/mcps", None),
             ("/metrics", None),
             ("/", None),
         ] {

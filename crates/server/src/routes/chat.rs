@@ -21,6 +21,7 @@ use crate::file_link::FileLinks;
 use crate::input::{self, Id};
 use crate::quota::Permit;
 use crate::stream;
+use crate::stream::shown::ShownEncoder;
 use crate::stream::ui::{StreamPart, UiMessageEncoder};
 
 const MAX_MESSAGE_CHARS: usize = 100_000;
@@ -34,7 +35,7 @@ data: {\"type\":\"text-delta\",\"id\":\"t1\",\"delta\":\"Good morning.\"}\n\n\
 data: {\"type\":\"text-end\",\"id\":\"t1\"}\n\n\
 data: {\"type\":\"finish-step\"}\n\n\
 data: {\"type\":\"finish\",\"finishReason\":\"stop\",\"messageMetadata\":{\"usage\":\
-{\"inputTokens\":812,\"outputTokens\":4,\"totalTokens\":816}}}\n\n\
+{\"inputTokens\":812,\"outputTokens\":4,\"totalTokens\":816,\"cachedInputTokens\":768}}}\n\n\
 data: [DONE]\n\n";
 
 /// Unknown fields are ignored.
@@ -119,8 +120,9 @@ pub(super) async fn post(
 ) -> Result<Response, ApiError> {
     let body = input::json(&app, body).await?;
     let (target, action) = parse_body(&body)?;
-    app.refuse_during_call(&caller.client.id)?;
-    app.admission.count_message(&caller.client.id)?;
+    app.refuse_without_store()?;
+    app.refuse_during_call(&caller.client.id).await?;
+    app.count_message(&caller).await?;
     let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
     let user = caller.user(situation(&headers, Some(&body)));
     let address = match &target {
@@ -138,7 +140,7 @@ pub(super) async fn post(
         ChatAction::Regenerate => app.text.regenerate(&user, address).await?,
         ChatAction::Decide(replies) => app.text.resolve_confirmations(&user, address, replies).await?,
     };
-    Ok(stream_response(app, reader, Some(permit)))
+    Ok(stream_response(app, &caller, reader, permit))
 }
 
 /// `GET /api/chat/{id}/stream`: the current answer from its start.
@@ -151,12 +153,12 @@ pub(super) async fn resume(
     let user = caller.user(situation(&headers, None));
     let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
     match app.text.follow(&user, Address::Chat(&id)).await? {
-        Some(reader) => Ok(stream_response(app, reader, Some(permit))),
+        Some(reader) => Ok(stream_response(app, &caller, reader, permit)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
-fn stream_response(app: Arc<App>, reader: Reader, permit: Option<Permit>) -> Response {
+fn stream_response(app: Arc<App>, caller: &Caller, reader: Reader, permit: Permit) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
@@ -164,8 +166,14 @@ fn stream_response(app: Arc<App>, reader: Reader, permit: Option<Permit>) -> Res
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     // The stream itself says which session it belongs to.
-    let encoder = UiMessageEncoder::new(FileLinks::new(app, ""));
-    (headers, stream::body(reader, encoder, permit)).into_response()
+    let tokens = caller.session_tokens(&app);
+    let show = app.settings.page.load().show;
+    let encoder = UiMessageEncoder::new(FileLinks::new(app, ""), tokens);
+    let body = match show.is_all() {
+        true => stream::body(reader, encoder, Some(permit)),
+        false => stream::body(reader, ShownEncoder::new(encoder, show), Some(permit)),
+    };
+    (headers, body).into_response()
 }
 
 /// Of a client's history only the last message counts.
@@ -289,7 +297,7 @@ pub(super) fn describe() -> Operation {
         .description(
             "Streams the answer in the AI SDK's UI message stream protocol: `useChat` needs only this URL. A repeated \
              request with the same `Idempotency-Key`, or the same message, joins the first answer. Closing the \
-             connection aborts the answer.",
+             connection aborts the answer. The part `start` has a session token for clients without another credential.",
         )
         .optional_header(
             "Idempotency-Key",

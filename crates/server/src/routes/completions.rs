@@ -22,10 +22,10 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input;
+use crate::model_trouble::upstream_error;
 use crate::quota::Permit;
-use crate::stream::openai::{
-    ChunkEncoder, Completion, CompletionCollector, CompletionHead, StreamItem, error_body,
-};
+use crate::stream::openai::{ChunkEncoder, Completion, CompletionCollector, CompletionHead, StreamItem};
+use crate::stream::opening::read_opening;
 use crate::stream::{self, held_body};
 
 /// An example of a stream.
@@ -84,8 +84,9 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
     let body = input::json(app, body).await?;
     let model = models::check(&body["model"])?;
     let (before, text) = conversation(&body)?;
-    app.refuse_during_call(&caller.client.id)?;
-    app.admission.count_message(&caller.client.id)?;
+    app.refuse_without_store()?;
+    app.refuse_during_call(&caller.client.id).await?;
+    app.count_message(caller).await?;
     let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
     let user = caller.user(situation(headers, Some(&body)));
     let transcript = Transcript {
@@ -103,8 +104,10 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
             (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
-        return Ok((headers, stream::body(reader, ChunkEncoder::new(head, with_usage), Some(permit)))
-            .into_response());
+        let mut encoder = ChunkEncoder::new(head, with_usage);
+        let opening = read_opening(&mut reader, &mut encoder).await;
+        let opening = opening.map_err(|failure| upstream_error(&failure, false))?;
+        return Ok((headers, stream::body_after(opening, reader, encoder, Some(permit))).into_response());
     }
     collect(&mut reader, &head, permit).await
 }
@@ -115,12 +118,11 @@ async fn collect(reader: &mut Reader, head: &CompletionHead, permit: Permit) -> 
     while let Some(events) = reader.next().await {
         events.iter().for_each(|event| collector.add(event));
     }
-    let (status, answer) = match &collector.failure {
-        None => (StatusCode::OK, json!(collector.completion(head))),
-        // Clients retry after 5xx, 409 and 429, and by now tools may have run.
-        Some(failure) => (StatusCode::UNPROCESSABLE_ENTITY, json!(error_body(failure))),
-    };
-    Ok(held_body::json(status, held_body::to_json_bytes(&answer)?, Some(permit)))
+    if let Some(failure) = &collector.failure {
+        return Err(upstream_error(failure, collector.has_called));
+    }
+    let answer = json!(collector.completion(head));
+    Ok(held_body::json(StatusCode::OK, held_body::to_json_bytes(&answer)?, Some(permit)))
 }
 
 fn head(model: &str, now_ms: u64) -> CompletionHead {
@@ -199,8 +201,8 @@ pub(super) fn describe() -> Operation {
         )
         .body::<CompletionRequestShape>(&[("whole", hello), ("streamed", streamed)])
         .response(200, "The answer, streamed if `stream` is true.", content)
-        // Clients retry after 409, 429 and 5xx; once tools may have run, they must not.
-        .errors(&[404, 409, 422])
+        // Clients retry after 409, 429 and 5xx, unless `x-should-retry` says that tools have run.
+        .errors(&[404, 409, 502])
 }
 
 fn example() -> Value {
@@ -210,6 +212,9 @@ fn example() -> Value {
             "index": 0, "message": { "role": "assistant", "content": "Good morning." }, "finish_reason": "stop",
             "logprobs": null,
         }],
-        "usage": { "prompt_tokens": 812, "completion_tokens": 4, "total_tokens": 816 },
+        "usage": {
+            "prompt_tokens": 812, "completion_tokens": 4, "total_tokens": 816,
+            "prompt_tokens_details": { "cached_tokens": 768 },
+        },
     })
 }

@@ -49,7 +49,8 @@ pub(super) async fn post(
         }
         _ => StatusCode::OK,
     };
-    Ok((status, Json(ToolResponse::clone(&response))))
+    let show = app.settings.page.load().show;
+    Ok((status, Json(show.response(&response).into_owned())))
 }
 
 /// The envelope of a call that did not run, or an error of the request.

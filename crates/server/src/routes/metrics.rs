@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::openapi::envelope::nullable_object;
 use super::openapi::{Media, Operation};
 use crate::app::App;
 use crate::caller::Caller;
@@ -40,12 +41,30 @@ struct MetricsShape {
     context: Numbers,
     loop_detection: Numbers,
     tools: BTreeMap<String, ToolTotalsShape>,
+    /// By provider/model.
+    models: BTreeMap<String, ModelTotalsShape>,
     versions: BTreeMap<String, ToolTotalsShape>,
     sessions: Numbers,
     audit: Numbers,
+    /// Requests of MCP clients.
+    mcp: McpTotalsShape,
     handlers: Numbers,
+    /// By name of the MCP server.
+    upstreams: BTreeMap<String, UpstreamTotalsShape>,
+    #[schemars(flatten)]
+    process: ProcessShape,
+}
+
+/// Of the process itself.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ProcessShape {
     connections: Numbers,
     memory: Numbers,
+    /// This node among those that share a store, or null.
+    #[schemars(schema_with = "nullable_object")]
+    node: Option<serde_json::Value>,
 }
 
 #[derive(JsonSchema)]
@@ -54,6 +73,52 @@ struct MetricsShape {
 struct ToolTotalsShape {
     calls: u64,
     errors: u64,
+}
+
+/// The requests to a text model since the start. Times, in milliseconds, are of the last thousand.
+#[derive(JsonSchema)]
+#[schemars(inline, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct ModelTotalsShape {
+    requests: u64,
+    answered: u64,
+    cancelled: u64,
+    /// Turns in which it was asked in the place of a model that had failed.
+    stood_in: u64,
+    /// By kind.
+    errors: Numbers,
+    first_token: Numbers,
+    tokens: Numbers,
+    /// Whether the last request failed; absent for a model that is no longer configured.
+    #[schemars(default)]
+    is_failing: bool,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct McpTotalsShape {
+    /// By method and outcome.
+    requests: BTreeMap<String, Numbers>,
+}
+
+/// The calls to an MCP server elsewhere since the start. Times, in milliseconds, are of the last thousand.
+#[derive(JsonSchema)]
+#[schemars(inline, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct UpstreamTotalsShape {
+    /// By outcome.
+    calls: Numbers,
+    /// By kind.
+    refused_requests: Numbers,
+    latency: Numbers,
+    /// Absent, like the two below, for a server that is no longer configured.
+    #[schemars(default)]
+    state: String,
+    #[schemars(default)]
+    restarts: u64,
+    #[schemars(default)]
+    drifted_tools: u64,
 }
 
 pub(super) async fn get(
@@ -77,15 +142,26 @@ pub(super) async fn get(
     };
     let metrics = app.orchestrator.metrics();
     let health = app.registry.host_health();
+    let upstreams = app.operations.upstreams();
     if is_prometheus {
         let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
         metrics.set_host_health(&health);
+        metrics.set_upstreams(&upstreams);
         set_own_metrics(&app);
+        app.orchestrator.export_node_metrics();
         return Ok((kind, metrics.prometheus()).into_response());
     }
     let mut numbers = metrics.json();
     let memory = app.text.memory_use();
     numbers["handlers"] = host_health_json(&health);
+    numbers["upstreams"] = metrics.upstreams_json(&upstreams);
+    numbers["node"] = app.orchestrator.node_metrics_json();
+    for model in app.text.models() {
+        // One that was never asked has no counters.
+        if let Some(counters) = numbers["models"].get_mut(&model.name) {
+            counters["isFailing"] = model.failing.is_some().into();
+        }
+    }
     numbers["connections"] = json!({ "refused": app.admission.refused_connections() });
     numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
     Ok(Json(numbers).into_response())
@@ -96,6 +172,9 @@ fn set_own_metrics(app: &App) {
     let (metrics, memory) = (app.orchestrator.metrics(), app.text.memory_use());
     let help = "Connections refused by the limit per address.";
     metrics.set_counter("quarterdeck_connections_refused_total", help, app.admission.refused_connections());
+    for model in app.text.models() {
+        metrics.set_model_failing(&model.name, model.failing.is_some());
+    }
     let help = "Bytes of answers not read yet.";
     metrics.set_gauge("quarterdeck_answer_bytes", help, memory.answers as f64);
     let help = "Bytes of conversations in memory.";
@@ -112,12 +191,31 @@ pub(super) fn describe() -> Operation {
         },
         "loopDetection": { "activeSessions": 3, "totalTurnsTracked": 47 },
         "tools": { "kb_search": { "calls": 120, "errors": 2, "avgDuration": 14.2, "cacheHits": 3 } },
+        "models": { "openai/gpt": {
+            "requests": 41, "answered": 38, "cancelled": 1, "stoodIn": 0, "errors": { "rate_limited": 2 },
+            "firstToken": { "avg": 640, "p50": 590, "p95": 1210, "p99": 2400 },
+            "tokens": { "input": 401200, "cached": 322000, "uncached": 79200, "cacheWrite": 0, "output": 9100 },
+            "isFailing": false,
+        } },
         "versions": { "1.0.3fa9c2e1": { "calls": 120, "errors": 2, "p95": 41, "tokensAverage": 80 } },
+        "mcp": { "requests": { "tools/list": { "ok": 12 }, "tools/call": { "ok": 310, "tool_error": 4 } } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
         "audit": { "lostLines": 0 },
         "handlers": { "stuckThreads": 0, "quarantined": 0, "quarantinesTotal": 0 },
+        "upstreams": { "weather": {
+            "calls": { "answered": 409, "timed_out": 3 }, "refusedRequests": { "sampling": 1 },
+            "latency": { "avg": 97.0, "p50": 84, "p95": 310, "p99": 620 },
+            "state": "connected", "restarts": 1, "driftedTools": 0,
+        } },
         "connections": { "refused": 0 },
         "memory": { "answers": 5120, "conversations": 204800 },
+        "node": {
+            "name": "one", "mayWrite": true, "heartbeatAgeMs": 1400,
+            "leases": { "taken": 310, "released": 297, "lost": 0, "taken_over": 2 },
+            "forwardedRequests": { "answered": 14, "unreachable": 1, "lost": 0 },
+            "notifications": { "received": { "block": 2, "node": 61 }, "missed": 0, "resyncs": 1, "lagMs": 0.7, "isDeaf": false },
+            "store": { "poolMax": 16, "poolInUse": 2, "poolWaiting": 0, "retries": 3, "unknownOutcomes": 0 },
+        },
     });
     let json = Media::new::<MetricsShape>("application/json").example(example);
     let content = vec![json, Media::new::<String>("text/plain")];

@@ -1,23 +1,32 @@
 //! The routes, one file per path.
 
+pub(crate) mod approvals;
 mod chat;
 mod completions;
 mod confirmations;
 mod deck;
 mod docs;
+mod embed;
+mod feedback;
 mod files;
 mod health;
+mod mcp;
 mod me;
 mod metrics;
 mod models;
+mod nodes;
 pub(crate) mod openapi;
 mod page;
+mod page_settings;
+pub(crate) mod resource_metadata;
 mod route;
+mod session_list;
 mod sessions;
 mod tasks;
 mod ticket;
 mod tools;
 mod voice;
+mod watch;
 
 use std::sync::Arc;
 
@@ -38,6 +47,8 @@ fn table() -> Vec<Route> {
         Route::at("/api/chat").post(chat::post, chat::describe()),
         Route::at("/api/chat/{id}/stream").get(chat::resume, chat::describe_resume()),
         Route::at("/api/confirmations").post(confirmations::post, confirmations::describe()),
+        Route::at("/api/feedback").post(feedback::post, feedback::describe()),
+        Route::at("/api/sessions").get(session_list::get, session_list::describe()),
         Route::at("/api/sessions/{id}")
             .get(sessions::get, sessions::describe())
             .delete(sessions::delete, sessions::describe_delete()),
@@ -49,7 +60,10 @@ fn table() -> Vec<Route> {
         Route::at("/api/tools").get(tools::list, tools::describe_list()),
         Route::at("/api/tools/{id}").get(tools::get, tools::describe()),
         Route::at("/api/me").get(me::get, me::describe()),
+        Route::at("/api/page").get(page_settings::get, page_settings::describe()),
+        Route::at("/api/page/logo").get(page_settings::logo, page_settings::describe_logo()),
         Route::at("/api/voice/ticket").post(ticket::post, ticket::describe()),
+        Route::at("/api/watch").get(watch::get, watch::describe()),
         Route::at("/voice").get(voice::get, voice::describe()),
         Route::at("/v1/chat/completions").post(completions::post, completions::describe()),
         Route::at("/v1/models").get(models::list, models::describe_list()),
@@ -60,6 +74,7 @@ fn table() -> Vec<Route> {
         Route::at("/openapi.json").get(openapi::get, openapi::describe()),
         Route::at("/").get(page::get, page::describe()),
         Route::at("/deck").get(page::deck, page::describe_deck()),
+        Route::at("/embed.js").get(embed::get, embed::describe()),
         Route::at("/docs").get(docs::get, docs::describe()),
     ];
     routes.extend(deck::routes());
@@ -74,6 +89,15 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     router
         // The pages' files are not part of the API description.
         .route(page::FILES_PATH, axum::routing::get(page::file))
+        // A page for users, which takes forms.
+        .route(approvals::PATH, axum::routing::get(approvals::get).post(approvals::post))
+        .route(approvals::NODE_PATH, axum::routing::get(approvals::get_at).post(approvals::post_at))
+        // It describes itself, by the protocol's own means.
+        .route(mcp::PATH, axum::routing::any(mcp::serve))
+        .route(resource_metadata::PATHS[0], axum::routing::get(resource_metadata::get))
+        .route(resource_metadata::PATHS[1], axum::routing::get(resource_metadata::get))
+        // No client can call it.
+        .merge(nodes::routes())
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(from_fn_with_state(app.clone(), guard))

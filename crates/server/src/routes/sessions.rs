@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::iter;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -21,9 +20,11 @@ use super::openapi::envelope::{EnvelopeShape, any};
 use super::openapi::schemas::{one_of, title_by_type};
 use crate::app::App;
 use crate::caller::{Caller, situation};
+use crate::citations::{Citations, Source};
 use crate::error::ApiError;
 use crate::file_link::{FileLinks, LinkedFile};
 use crate::input::Id;
+use crate::page_settings::Shown;
 use crate::stream::data_part::DataPart;
 use crate::stream::{held_body, ui};
 
@@ -78,9 +79,18 @@ enum MessagePart<'a> {
         state: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "EnvelopeShape")]
-        output: Option<&'a ToolResponse>,
+        output: Option<Box<Cow<'a, ToolResponse>>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         error_text: Option<&'a str>,
+    },
+    /// A record on the web that the text cites.
+    SourceUrl { source_id: String, url: String, title: String },
+    /// A record without an address that the text cites.
+    SourceDocument {
+        source_id: String,
+        #[schemars(extend("const" = "text/plain"))]
+        media_type: &'static str,
+        title: String,
     },
     /// A file that a tool has made.
     File { url: &'a str, media_type: &'a str },
@@ -98,7 +108,8 @@ pub(super) async fn get(
     let view = app.text.view(&user, Address::Chat(&id)).await?.ok_or_else(not_found)?;
     let links = FileLinks::new(app.clone(), view.id.clone());
     let files = files_by_call(&links, &view);
-    let bytes = held_body::to_json_bytes(&conversation(&view, &files))?;
+    let shown = ShownParts { files: &files, show: app.settings.page.load().show };
+    let bytes = held_body::to_json_bytes(&conversation(&view, &shown))?;
     let permit = app.admission.admit_response(&caller.client.id, bytes.len())?;
     Ok(held_body::json(StatusCode::OK, bytes, permit))
 }
@@ -110,7 +121,7 @@ pub(super) async fn delete(
     Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
     let user = caller.user(situation(&headers, None));
-    match app.text.end(&user, Address::Chat(&id)).await? {
+    match app.text.delete(&user, Address::Chat(&id)).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(not_found()),
     }
@@ -120,18 +131,24 @@ fn not_found() -> ApiError {
     ApiError::not_found("Session not found.")
 }
 
+/// What the parts of a conversation are written with.
+struct ShownParts<'a> {
+    files: &'a FilesByCall<'a>,
+    show: Shown,
+}
+
 /// Messages in the AI SDK's form.
-fn conversation<'a>(view: &'a SessionView, files: &'a FilesByCall<'a>) -> Conversation<'a> {
+fn conversation<'a>(view: &'a SessionView, shown: &ShownParts<'a>) -> Conversation<'a> {
     Conversation {
         id: &view.id,
         mode: Mode::Text,
         registry_version: &view.registry_version,
         is_running: view.is_running,
-        messages: view.turns.iter().flat_map(|turn| messages(turn, files)).collect(),
+        messages: view.turns.iter().flat_map(|turn| messages(turn, shown)).collect(),
     }
 }
 
-fn messages<'a>(turn: &'a TurnView, files: &'a FilesByCall<'a>) -> Vec<UiMessage<'a>> {
+fn messages<'a>(turn: &'a TurnView, shown: &ShownParts<'a>) -> Vec<UiMessage<'a>> {
     let mut messages = Vec::new();
     if !turn.user_text.is_empty() {
         let id =
@@ -146,25 +163,64 @@ fn messages<'a>(turn: &'a TurnView, files: &'a FilesByCall<'a>) -> Vec<UiMessage
     messages.push(UiMessage {
         id: turn.message_id.to_string(),
         role: Role::Assistant,
-        parts: turn.parts.iter().flat_map(|part| parts(part, files)).collect(),
-        metadata: json!({ "ending": turn.ending }),
+        parts: all_parts(turn, shown),
+        metadata: answer_metadata(turn),
     });
     messages
 }
 
-/// A part as in the stream: a call is followed by its files, its gates and its open confirmation.
-fn parts<'a>(part: &'a Part, files: &'a FilesByCall<'a>) -> Vec<MessagePart<'a>> {
+/// How an answer ended, and what the user thinks of it.
+fn answer_metadata(turn: &TurnView) -> Value {
+    let mut metadata = json!({ "ending": turn.ending });
+    if let Some(feedback) = &turn.feedback {
+        metadata["feedback"] = json!(feedback);
+    }
+    metadata
+}
+
+/// The parts of an answer; a text is followed by the records that it cites for the first time.
+fn all_parts<'a>(turn: &'a TurnView, shown: &ShownParts<'a>) -> Vec<MessagePart<'a>> {
+    let mut citations = Citations::default();
+    let mut all = Vec::new();
+    for part in &turn.parts {
+        match part {
+            Part::Text(text) => citations.add_text(text),
+            Part::Call { answer: Some(answer), .. } => citations.add_result(answer),
+            Part::Call { .. } => {}
+        }
+        all.extend(parts(part, shown));
+        all.extend(citations.take_new_sources().into_iter().map(source_part));
+    }
+    all
+}
+
+fn source_part<'a>(Source { id: source_id, title, url }: Source) -> MessagePart<'a> {
+    match url {
+        Some(url) => MessagePart::SourceUrl { source_id, url, title },
+        None => MessagePart::SourceDocument { source_id, media_type: ui::SOURCE_MEDIA_TYPE, title },
+    }
+}
+
+/// A part as in the stream: a call is followed by its files, its gates and its open confirmation. A call that waits for
+/// approval is shown whatever else is hidden.
+fn parts<'a>(part: &'a Part, ShownParts { files, show }: &ShownParts<'a>) -> Vec<MessagePart<'a>> {
     match part {
         Part::Text(text) => vec![MessagePart::Text { text, state: Some("done") }],
         Part::Call { call, answer, gates, question } => {
-            let gates = gates.as_deref().map(|gates| ui::gates_part(&call.id, gates));
             let confirmation = question.as_deref().and_then(|request| {
                 let token = request.token.as_ref()?;
                 Some(ui::confirmation_part(&call.id, token.expose(), request))
             });
+            let is_open = confirmation.is_some();
+            let gates = gates.as_deref().filter(|_| show.gates).map(|gates| ui::gates_part(&call.id, gates));
+            let gates = gates.filter(|_| show.tool_cards || is_open);
+            let tool = (show.tool_cards || is_open).then(|| {
+                let show = Shown { json: show.json || is_open, ..*show };
+                tool_part(call, answer.as_deref(), show)
+            });
             let data = gates.into_iter().chain(confirmation).map(MessagePart::Data);
             let files = files.get(&*call.id).into_iter().flatten().flat_map(file_parts);
-            iter::once(tool_part(call, answer.as_deref())).chain(files).chain(data).collect()
+            tool.into_iter().chain(files).chain(data).collect()
         }
     }
 }
@@ -186,14 +242,17 @@ fn file_parts(file: &LinkedFile) -> [MessagePart<'_>; 2] {
     [MessagePart::File { url: &file.url, media_type }, MessagePart::Data(file.part())]
 }
 
-fn tool_part<'a>(call: &'a TurnCall, answer: Option<&'a ToolResponse>) -> MessagePart<'a> {
+fn tool_part<'a>(call: &'a TurnCall, answer: Option<&'a ToolResponse>, show: Shown) -> MessagePart<'a> {
     let input = match &call.call.arguments {
+        _ if !show.json => Cow::Owned(json!({})),
         CallArguments::Json(input) => Cow::Borrowed(input),
         CallArguments::Broken(text) => Cow::Owned(json!(text)),
     };
     let (state, output, error_text) = match answer.map(|answer| (&answer.outcome, answer)) {
         None => ("input-available", None, None),
-        Some((Outcome::Success(_), answer)) => ("output-available", Some(answer), None),
+        Some((Outcome::Success(_), answer)) => {
+            ("output-available", Some(Box::new(show.response(answer))), None)
+        }
         Some((Outcome::Failure(error), _)) if error.kind == ErrorType::ConfirmationDenied => {
             ("output-denied", None, None)
         }
@@ -220,7 +279,8 @@ pub(super) fn describe() -> Operation {
             "Messages in the AI SDK's form, for own sessions only. A call that needs approval is followed by its part \
              `data-confirmation`. The `metadata` of an answer tells how it ended: `answered`, `cut` at the length \
              limit, `filtered` or `empty` by the model, `aborted` because no client followed it, `failed`, or `closed` \
-             by a tool; `null` while it is in progress or waits.",
+             by a tool; `null` while it is in progress or waits; and in `feedback` the user's `rating`, `up` or `down`, with \
+             its `comment`, if there is one. One whose session has ended is shown for as long as it is listed.",
         )
         .path_id("The session id, or the client's own id of the conversation.", "ses_1")
         .json_response::<Conversation<'_>>(200, "The conversation.", Some(example))
@@ -228,8 +288,11 @@ pub(super) fn describe() -> Operation {
 }
 
 pub(super) fn describe_delete() -> Operation {
-    Operation::new("endSession", "chat", "End a conversation")
+    Operation::new("endSession", "chat", "Delete a conversation")
+        .description(
+            "Ends it, and erases its messages, files and ratings. What its calls did stays done and on the record.",
+        )
         .path_id("The session id, or the client's own id of the conversation.", "ses_1")
-        .response(204, "The conversation has ended.", Vec::new())
+        .response(204, "The conversation is deleted.", Vec::new())
         .errors(&[404])
 }

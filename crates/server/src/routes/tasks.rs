@@ -62,8 +62,9 @@ pub(super) struct TaskView {
     response: Option<ToolResponse>,
 }
 
-impl From<TaskSummary> for TaskView {
-    fn from(task: TaskSummary) -> Self {
+impl TaskView {
+    fn new(task: TaskSummary, app: &App) -> Self {
+        let show = app.settings.page.load().show;
         Self {
             id: task.id,
             session_id: task.session_id,
@@ -75,8 +76,8 @@ impl From<TaskSummary> for TaskView {
             deadline_ms: task.deadline_ms,
             ended_ms: task.ended_ms,
             progress: task.progress,
-            partial: task.partial,
-            response: task.response,
+            partial: task.partial.filter(|_| show.json),
+            response: task.response.map(|response| show.response(&response).into_owned()),
         }
     }
 }
@@ -86,7 +87,7 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<TaskList>, ApiError> {
     let tasks = app.orchestrator.client_tasks(&caller.client.id).await.map_err(store_error)?;
-    Ok(Json(TaskList { tasks: tasks.into_iter().map(TaskView::from).collect() }))
+    Ok(Json(TaskList { tasks: tasks.into_iter().map(|task| TaskView::new(task, &app)).collect() }))
 }
 
 pub(super) async fn get(
@@ -95,7 +96,7 @@ pub(super) async fn get(
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let task = app.orchestrator.client_task(&caller.client.id, &id).await.map_err(store_error)?;
-    let task = TaskView::from(task.ok_or_else(not_found)?);
+    let task = TaskView::new(task.ok_or_else(not_found)?, &app);
     let bytes = held_body::to_json_bytes(&task)?;
     let permit = app.admission.admit_response(&caller.client.id, bytes.len())?;
     Ok(held_body::json(StatusCode::OK, bytes, permit))
@@ -107,8 +108,8 @@ pub(super) async fn delete(
     Id(id): Id,
 ) -> Result<(StatusCode, Json<TaskView>), ApiError> {
     match app.orchestrator.cancel_task(&caller.client.id, &id).await.map_err(store_error)? {
-        TaskCancellation::Requested(task) => Ok((StatusCode::ACCEPTED, Json(task.into()))),
-        TaskCancellation::Ended(task) => Ok((StatusCode::OK, Json(task.into()))),
+        TaskCancellation::Requested(task) => Ok((StatusCode::ACCEPTED, Json(TaskView::new(task, &app)))),
+        TaskCancellation::Ended(task) => Ok((StatusCode::OK, Json(TaskView::new(task, &app)))),
         TaskCancellation::NotFound => Err(not_found()),
     }
 }

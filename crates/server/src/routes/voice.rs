@@ -39,6 +39,7 @@ pub(super) async fn get(
 ) -> Result<Response, ApiError> {
     if ticket.is_none() {
         app.require(Surface::Voice, caller.is_verified)?;
+        caller.refuse_blocked_address()?;
     }
     if !is_websocket_upgrade(&request) {
         return Ok(upgrade_required());
@@ -47,7 +48,7 @@ pub(super) async fn get(
     let agent = agent(&app)?.clone();
     // A ticket is for this call; a cookie may belong to an earlier user of the browser.
     let client = match ticket {
-        Some(ticket) => redeem(&app, &ticket)?,
+        Some(ticket) => redeem(&app, &ticket, &caller).await?,
         None => caller.client,
     };
     let permit = app.admission.admit_call(&client.id, Some(&caller.source))?;
@@ -70,13 +71,21 @@ pub(super) fn agent(app: &App) -> Result<&VoiceAgent, ApiError> {
     })
 }
 
-fn redeem(app: &App, ticket: &str) -> Result<Client, ApiError> {
-    let holder = app.tickets.redeem(&app.identity, ticket, app.orchestrator.now_ms());
-    let TicketHolder { client, is_verified } = holder.ok_or_else(|| {
-        ApiError::new(ErrorType::Auth, "The ticket is invalid, expired or used. Request another one.")
+async fn redeem(app: &App, ticket: &str, caller: &Caller) -> Result<Client, ApiError> {
+    let origin = caller.origin.other();
+    let now_ms = app.orchestrator.now_ms();
+    let holder = app.tickets.redeem(&app.identity, ticket, origin.as_deref(), now_ms).await;
+    let holder = holder.map_err(|error| ApiError::store("ticket was not redeemed", &error))?;
+    let TicketHolder { client, is_verified, .. } = holder.ok_or_else(|| {
+        ApiError::new(
+            ErrorType::Auth,
+            "The ticket is invalid, expired, used or another page's. Request another one.",
+        )
     })?;
     app.require(Surface::Voice, is_verified)?;
-    Ok(client)
+    // The call comes from where its WebSocket does. A client that has signed in cannot come back as another one.
+    let address = caller.client.address.clone().filter(|_| !is_verified);
+    Ok(Client { address, ..client })
 }
 
 fn is_websocket_upgrade(request: &Request) -> bool {

@@ -9,8 +9,9 @@ use serde_json::Value;
 use crate::routes::openapi::envelope::any;
 
 /// For the page: `data-confirmation`, `data-gates`, `data-progress`, `data-partial`, `data-outcome`, `data-file` (a file of
-/// the session with its link), `data-timeout`, `data-voice-session-start`, `data-history-trimmed`, `data-session-end`,
-/// `data-left-out` (text that was not read in
+/// the session with its link), `data-timeout`, `data-voice-session-start`, `data-history-trimmed`, `data-model-loading`,
+/// `data-model-fallback` (another model answers because the first one failed), `data-session-end`, `data-left-out` (text that
+/// was not read in
 /// time), and the tools' own messages.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline, title = "data-…", deny_unknown_fields)]

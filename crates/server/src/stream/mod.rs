@@ -1,8 +1,11 @@
 //! Streams answers as server-sent events.
 
 pub(crate) mod data_part;
+pub(crate) mod feed_body;
 pub(crate) mod held_body;
 pub(crate) mod openai;
+pub(crate) mod opening;
+pub(crate) mod shown;
 pub(crate) mod ui;
 
 use std::convert::Infallible;
@@ -32,6 +35,8 @@ pub(crate) trait StreamEncoder: Send + Unpin + 'static {
 
 /// A body that follows a turn. Dropping it unsubscribes.
 struct TurnBody<E> {
+    /// What was encoded before the response began.
+    opening: Vec<u8>,
     reader: Reader,
     encoder: E,
     keep_alive: Pin<Box<Sleep>>,
@@ -41,7 +46,18 @@ struct TurnBody<E> {
 }
 
 pub(crate) fn body(reader: Reader, encoder: impl StreamEncoder, permit: Option<Permit>) -> Body {
+    body_after(Vec::new(), reader, encoder, permit)
+}
+
+/// The same, after what was encoded already.
+pub(crate) fn body_after(
+    opening: Vec<u8>,
+    reader: Reader,
+    encoder: impl StreamEncoder,
+    permit: Option<Permit>,
+) -> Body {
     Body::new(TurnBody {
+        opening,
         reader,
         encoder,
         keep_alive: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
@@ -63,7 +79,7 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         if this.is_over {
             return Poll::Ready(None);
         }
-        let mut out = Vec::new();
+        let mut out = std::mem::take(&mut this.opening);
         // An event may have no form in this protocol; then the next one is awaited.
         while out.is_empty() {
             let encoder = &mut this.encoder;

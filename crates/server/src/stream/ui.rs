@@ -16,9 +16,14 @@ use serde_json::{Value, json};
 
 use super::data_part::{DataPart, ServerData};
 use super::{StreamEncoder, write_json};
+use crate::caller::SessionTokens;
+use crate::citations::{Citations, Source};
 use crate::file_link::FileLinks;
 use crate::routes::openapi::envelope::{EnvelopeShape, any};
 use crate::routes::openapi::schemas::{one_of, title_by_type};
+
+/// Of a record without an address. The SDK's part must have one.
+pub(crate) const SOURCE_MEDIA_TYPE: &str = "text/plain";
 
 const LAG_MESSAGE: &str = "Part of this answer was not read in time. Reload the conversation to see it.";
 
@@ -90,6 +95,19 @@ pub(crate) enum StreamPart<'a> {
     ToolOutputDenied {
         tool_call_id: &'a str,
     },
+    /// A record on the web that the text cites.
+    SourceUrl {
+        source_id: &'a str,
+        url: &'a str,
+        title: &'a str,
+    },
+    /// A record without an address that the text cites.
+    SourceDocument {
+        source_id: &'a str,
+        #[schemars(extend("const" = "text/plain"))]
+        media_type: &'static str,
+        title: &'a str,
+    },
     /// A file that a tool has made; `data-file` tells more about it.
     File {
         url: &'a str,
@@ -115,6 +133,10 @@ pub(crate) enum StreamPart<'a> {
 #[schemars(inline)]
 pub(crate) struct StartMetadata<'a> {
     session_id: &'a str,
+    /// For the header `X-Quarterdeck-Session` of further requests, where the client has no other credential. Each answer
+    /// brings a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_token: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -130,6 +152,16 @@ struct UiUsage {
     input_tokens: u64,
     output_tokens: u64,
     total_tokens: u64,
+    /// How much of the input the provider had in its cache.
+    cached_input_tokens: u64,
+}
+
+impl UiUsage {
+    fn new(usage: Usage) -> Self {
+        let Usage { input_tokens, output_tokens, cached_tokens, .. } = usage;
+        let total_tokens = input_tokens.saturating_add(output_tokens);
+        Self { input_tokens, output_tokens, total_tokens, cached_input_tokens: cached_tokens }
+    }
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -171,6 +203,9 @@ impl Serialize for BlockId {
 pub(crate) struct UiMessageEncoder {
     /// Makes the links to files that answers show. Without it, none are shown.
     links: Option<FileLinks>,
+    /// For a client that comes back with a session token.
+    tokens: Option<SessionTokens>,
+    pub(super) citations: Citations,
     open: Option<Block>,
     /// Numbers the text blocks.
     blocks: u32,
@@ -194,7 +229,8 @@ impl StreamEncoder for UiMessageEncoder {
         match event {
             StreamEvent::Started { message_id, session_id } => {
                 self.links.iter_mut().for_each(|links| links.set_session(session_id));
-                let message_metadata = StartMetadata { session_id };
+                let session_token = self.tokens.as_ref().map(|tokens| tokens.issue(Some(session_id)));
+                let message_metadata = StartMetadata { session_id, session_token };
                 write_json(out, &StreamPart::Start { message_id, message_metadata });
             }
             StreamEvent::RoundStarted => {
@@ -202,13 +238,17 @@ impl StreamEncoder for UiMessageEncoder {
                 write_json(out, &StreamPart::StartStep);
                 self.in_step = true;
             }
-            StreamEvent::Text(text) => self.delta(Block::Text, text, out),
+            StreamEvent::Text(text) => {
+                self.citations.add_text(text);
+                self.delta(Block::Text, text, out);
+            }
             StreamEvent::Thought(text) => self.delta(Block::Reasoning, text, out),
             StreamEvent::ToolCall(call) => self.tool_call(call, out),
             StreamEvent::ConfirmationRequest { id, request } => confirmation(id, request, out),
             StreamEvent::ToolResult { id, response, gates } => {
                 self.close_block(out);
                 self.running.remove(&**id);
+                self.citations.add_result(response);
                 if !self.broken.contains(&**id) {
                     tool_result(id, response, out);
                     self.files(id, response, out);
@@ -216,12 +256,8 @@ impl StreamEncoder for UiMessageEncoder {
                 gates_of(id, gates.as_deref(), out);
             }
             StreamEvent::Progress { id, text } => {
-                write_json(
-                    out,
-                    &StreamPart::Data(
-                        ServerData::Progress.part(Some(id), json!({ "callId": id, "text": text })),
-                    ),
-                );
+                let data = json!({ "callId": id, "text": text });
+                write_json(out, &StreamPart::Data(ServerData::Progress.part(Some(id), data)));
             }
             StreamEvent::PartialResult { id, response } => self.partial_result(id, response, out),
             StreamEvent::LateToolResult { id, name, response, gates } => {
@@ -255,6 +291,8 @@ impl StreamEncoder for UiMessageEncoder {
                 kind: ErrorType::Internal,
                 message: "The answer failed because of a server error.".into(),
                 retryable: true,
+                cause: None,
+                retry_after: None,
             };
             self.encode(&StreamEvent::Failed(failure), out);
             let ending = Some(Ending::Failed);
@@ -264,8 +302,8 @@ impl StreamEncoder for UiMessageEncoder {
 }
 
 impl UiMessageEncoder {
-    pub(crate) fn new(links: FileLinks) -> Self {
-        Self { links: Some(links), ..Self::default() }
+    pub(crate) fn new(links: FileLinks, tokens: Option<SessionTokens>) -> Self {
+        Self { links: Some(links), tokens, ..Self::default() }
     }
 
     /// The files that a result shows: the SDK's own part, and one that says whose they are and what they show.
@@ -274,6 +312,13 @@ impl UiMessageEncoder {
             write_json(out, &StreamPart::File { url: &file.url, media_type: file.media_type.media_type() });
             write_json(out, &StreamPart::Data(file.part()));
         }
+    }
+
+    /// Of a result that is not shown itself: its files, and its records where the text cites them.
+    pub(super) fn show_files(&mut self, call: &str, response: &ToolResponse, out: &mut Vec<u8>) {
+        self.close_block(out);
+        self.citations.add_result(response);
+        self.files(call, response, out);
     }
 
     fn delta(&mut self, kind: Block, delta: &str, out: &mut Vec<u8>) {
@@ -299,7 +344,12 @@ impl UiMessageEncoder {
     fn close_block(&mut self, out: &mut Vec<u8>) {
         let id = BlockId(self.blocks);
         match self.open.take() {
-            Some(Block::Text) => write_json(out, &StreamPart::TextEnd { id }),
+            Some(Block::Text) => {
+                write_json(out, &StreamPart::TextEnd { id });
+                for source in self.citations.take_new_sources() {
+                    write_json(out, &source_part(&source));
+                }
+            }
             Some(Block::Reasoning) => write_json(out, &StreamPart::ReasoningEnd { id }),
             None => {}
         }
@@ -358,12 +408,18 @@ impl UiMessageEncoder {
                 Some(Ending::Failed | Ending::Empty) => FinishReason::Error,
                 Some(_) => FinishReason::Stop,
             };
-            let Usage { input_tokens, output_tokens } = usage;
-            let usage = UiUsage { input_tokens, output_tokens, total_tokens: input_tokens + output_tokens };
-            let message_metadata = FinishMetadata { usage };
+            let message_metadata = FinishMetadata { usage: UiUsage::new(usage) };
             write_json(out, &StreamPart::Finish { finish_reason, message_metadata });
         }
         out.extend_from_slice(b"data: [DONE]\n\n");
+    }
+}
+
+fn source_part(source: &Source) -> StreamPart<'_> {
+    let Source { id: source_id, title, url } = source;
+    match url {
+        Some(url) => StreamPart::SourceUrl { source_id, url, title },
+        None => StreamPart::SourceDocument { source_id, media_type: SOURCE_MEDIA_TYPE, title },
     }
 }
 
@@ -489,5 +545,40 @@ mod tests {
         assert_eq!(part(&request)["data"]["reason"], "It is a lot.");
         request.reason = None;
         assert_eq!(part(&request)["data"].get("reason"), None);
+    }
+
+    #[test]
+    fn cited_records_are_source_parts_after_their_text_and_once() {
+        let mut encoder = UiMessageEncoder::default();
+        let found = json!({ "results": [
+            { "id": "doc:fram", "title": "The Fram", "url": "https://example.com/fram" },
+            { "id": "doc:ice", "title": "Ice" }, { "id": "doc:dog", "title": "Dogs" },
+        ] });
+        encoded(
+            &mut encoder,
+            &StreamEvent::ToolResult { id: "c1".into(), response: response(found), gates: None },
+        );
+        let mut parts = Vec::new();
+        for event in [
+            StreamEvent::Text("The ship [doc:fr".into()),
+            StreamEvent::Text("am] froze in [doc:ice].".into()),
+            StreamEvent::RoundStarted,
+            StreamEvent::Text("Again [doc:fram] and [doc:whale].".into()),
+            StreamEvent::Finished { ending: None, usage: Usage::default() },
+        ] {
+            parts.extend(encoded(&mut encoder, &event));
+        }
+        let at = |kind: &str| parts.iter().position(|part| part["type"] == kind).unwrap();
+        assert_eq!(
+            parts[at("source-url")],
+            json!({ "type": "source-url", "sourceId": "doc:fram", "url": "https://example.com/fram", "title": "The Fram" })
+        );
+        assert_eq!(
+            parts[at("source-document")],
+            json!({ "type": "source-document", "sourceId": "doc:ice", "mediaType": "text/plain", "title": "Ice" })
+        );
+        assert!(at("text-end") < at("source-url"));
+        let sources = parts.iter().filter(|part| part["type"].as_str().unwrap().starts_with("source-"));
+        assert_eq!(sources.count(), 2, "what is not cited, or not known, is no source");
     }
 }

@@ -16,6 +16,7 @@ use tokio::net::TcpStream;
 use super::client_frame::Start;
 use super::websocket_link::{FirstMessage, LIMITS, LinkContext, WebSocketLink};
 use crate::app::App;
+use crate::nodes::NoCall;
 use crate::quota::Permit;
 
 /// How long a client may take to send `start`.
@@ -73,7 +74,18 @@ impl IncomingCall {
         match call_request(start, |session, token| {
             app.identity.is_signed_for(PURPOSE, &[&client, session], token)
         }) {
-            Ok(request) => agent.start_call(&user, request, link).await,
+            Ok(mut request) => {
+                if let Some(session) = request.session_id.as_deref().filter(|_| request.may_resume) {
+                    request.dead_holder = app.bring_call_here(session).await;
+                }
+                match app.claim_call(&client, request.dead_holder.as_ref()).await {
+                    Ok(call) => {
+                        link.hold_call(call);
+                        agent.start_call(&user, request, link).await;
+                    }
+                    Err(error) => refuse_call(link, &error).await,
+                }
+            }
             Err(error) => refuse(link, error).await,
         }
     }
@@ -95,7 +107,9 @@ where
 
 fn context(app: Arc<App>, client: String, permit: Permit) -> LinkContext {
     let clock = app.orchestrator.clone();
+    let show = app.settings.page.load().show;
     LinkContext {
+        show,
         resume_token: Box::new(move |session| app.identity.sign_for(PURPOSE, &[&client, session])),
         now_ms: Box::new(move || clock.now_ms()),
         _permit: Some(permit),
@@ -105,6 +119,19 @@ fn context(app: Arc<App>, client: String, permit: Permit) -> LinkContext {
 async fn refuse(mut link: Box<dyn ClientLink>, error: String) {
     link.send(ServerMessage::Error(&ToolError::new(ErrorType::Validation, error)));
     link.close(CloseReason::Refused).await;
+}
+
+async fn refuse_call(mut link: Box<dyn ClientLink>, error: &NoCall) {
+    let (message, reason) = match error {
+        NoCall::InCall => ("You are in a call already. End it first.", CloseReason::Refused),
+        NoCall::Store(error) => {
+            tracing::warn!(error = %error, "call refused: the store failed");
+            // The page tries again by itself.
+            ("The database cannot be reached. The call is tried again.", CloseReason::Stopping)
+        }
+    };
+    link.send(ServerMessage::Error(&ToolError::new(ErrorType::Unavailable, message)));
+    link.close(reason).await;
 }
 
 /// Checks `start`; a session is resumed only with its token.
@@ -123,7 +150,7 @@ fn call_request(start: Start, is_token_valid: impl Fn(&str, &str) -> bool) -> Re
         _ => false,
     };
     let pending_request = pending_request.filter(|request| !request.trim().is_empty());
-    Ok(CallRequest { session_id: session_id.map(Into::into), may_resume, pending_request })
+    Ok(CallRequest { session_id: session_id.map(Into::into), may_resume, pending_request, dead_holder: None })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Encodes messages to the client.
 
+use std::sync::LazyLock;
+
 use quarterdeck_agents::voice::ServerMessage;
 use quarterdeck_contracts::{
     Audio, ErrorType, Outcome, PROTOCOL_MESSAGE_TYPES, Speaker, ToolError, ToolResponse, message_type,
@@ -13,8 +15,12 @@ use serde_json::{Value, json};
 
 use super::client_frame::{AUDIO_HEAD, AUDIO_TAIL, AudioFormat};
 use super::websocket_link::LinkContext;
+use crate::page_settings::Shown;
 use crate::routes::openapi::envelope::{ErrorTypeShape, GateShape, any};
 use crate::routes::openapi::schemas::one_of;
+
+/// The arguments of a call, where they are not shown.
+static NO_ARGUMENTS: LazyLock<Value> = LazyLock::new(|| json!({}));
 
 /// Queues audio in the client's format. Audio already in that format is copied once, into the frame.
 pub(super) fn send_audio<S>(socket: &mut WebSocket<S>, format: AudioFormat, audio: &Audio<'_>) {
@@ -62,6 +68,8 @@ pub(crate) enum VoiceMessage<'a> {
         resumed: bool,
         tools_version: &'a str,
         provider: &'a str,
+        /// Whether the audio is speech. Where it is not, the page speaks the transcript and plays no audio.
+        speaks: bool,
         audio: AudioFormats,
     },
     Transcript {
@@ -176,12 +184,13 @@ impl<'a> VoiceMessage<'a> {
     pub(super) fn new(message: &ServerMessage<'a>, context: &LinkContext) -> Option<Self> {
         Some(match *message {
             ServerMessage::Audio(_) => return None,
-            ServerMessage::Ready { session_id, is_resumed, tools_version, provider } => Self::Ready {
+            ServerMessage::Ready { session_id, is_resumed, tools_version, provider, speaks } => Self::Ready {
                 session_id,
                 resume_token: (context.resume_token)(session_id),
                 resumed: is_resumed,
                 tools_version,
                 provider,
+                speaks,
                 audio: AudioFormats { input: pcm16(16_000), output: pcm16(24_000) },
             },
             ServerMessage::Transcript { by, text, is_final, is_late } => {
@@ -191,8 +200,18 @@ impl<'a> VoiceMessage<'a> {
                 };
                 Self::Transcript { role, text, r#final: is_final, late: is_late.then_some(true) }
             }
-            ServerMessage::ToolCall { id, name, args } => Self::ToolCall { call_id: id, name, args },
-            ServerMessage::ToolResult { id, response, gates } => Self::tool_result(id, response, gates),
+            ServerMessage::ToolCall { .. } | ServerMessage::Progress { .. } if !context.show.tool_cards => {
+                return None;
+            }
+            ServerMessage::Partial { .. } if !context.show.json => return None,
+            ServerMessage::ToolCall { id, name, args } => {
+                let args = if context.show.json { args } else { &*NO_ARGUMENTS };
+                Self::ToolCall { call_id: id, name, args }
+            }
+            // Without the name of the call it says no more than that one ended, which an approved call needs.
+            ServerMessage::ToolResult { id, response, gates } => {
+                Self::tool_result(id, response, gates.filter(|_| context.show.gates))
+            }
             ServerMessage::ConfirmationRequest { id, request } => Self::ConfirmationRequest {
                 call_id: id,
                 token: request.token.as_ref().map(|token| token.expose()),
@@ -219,6 +238,16 @@ impl<'a> VoiceMessage<'a> {
             ServerMessage::GoingAway { in_ms } => Self::GoingAway { in_ms },
             ServerMessage::Message(value) => return Self::of_tool(value),
         })
+    }
+
+    /// The call that an approval is asked for, where calls are not shown: the client knows nothing of it yet.
+    pub(super) fn hidden_call(message: &ServerMessage<'a>, show: Shown) -> Option<Self> {
+        match *message {
+            ServerMessage::ConfirmationRequest { id, request } if !show.tool_cards => {
+                Some(Self::ToolCall { call_id: id, name: &request.tool, args: &request.args })
+            }
+            _ => None,
+        }
     }
 
     /// The runtime refuses words of the protocol where a tool sends them. One that came this far would make the client
@@ -286,11 +315,17 @@ fn pcm16(rate: u32) -> PcmFormat {
 
 #[cfg(test)]
 mod tests {
+    use quarterdeck_contracts::ConfirmationRequest;
+
     use super::*;
 
     fn message(value: &Value) -> Option<Value> {
-        let context =
-            LinkContext { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _permit: None };
+        let context = LinkContext {
+            resume_token: Box::new(str::to_owned),
+            now_ms: Box::new(|| 0),
+            show: Shown::default(),
+            _permit: None,
+        };
         VoiceMessage::new(&ServerMessage::Message(value), &context).map(|message| json!(message))
     }
 
@@ -313,5 +348,31 @@ mod tests {
                 assert_eq!(message(&json!({ "type": spelling, "sessionId": "x" })), None, "{spelling}");
             }
         }
+    }
+
+    #[test]
+    fn a_call_that_is_hidden_is_told_when_its_approval_is_asked_for() {
+        let show = Shown { tool_cards: false, gates: false, json: false };
+        let context = LinkContext {
+            resume_token: Box::new(str::to_owned),
+            now_ms: Box::new(|| 0),
+            show,
+            _permit: None,
+        };
+        let args = json!({ "day": "today" });
+        let call = ServerMessage::ToolCall { id: "c1", name: "book", args: &args };
+        assert!(VoiceMessage::new(&call, &context).is_none());
+        assert!(VoiceMessage::new(&ServerMessage::Progress { id: "c1", text: "half" }, &context).is_none());
+        let request: ConfirmationRequest = serde_json::from_value(json!({
+            "token": "qdc_1", "expires": 5, "tool": "book", "args": args, "preview": "Book?",
+        }))
+        .unwrap();
+        let asked = ServerMessage::ConfirmationRequest { id: "c1", request: &request };
+        let told = VoiceMessage::hidden_call(&asked, show).map(|message| json!(message));
+        assert_eq!(told, Some(json!({ "type": "tool_call", "callId": "c1", "name": "book", "args": args })));
+        assert_eq!(json!(VoiceMessage::new(&asked, &context))["args"], args);
+        let cards = LinkContext { show: Shown { tool_cards: true, ..show }, ..context };
+        assert_eq!(json!(VoiceMessage::new(&call, &cards))["args"], json!({}));
+        assert!(VoiceMessage::hidden_call(&asked, cards.show).is_none());
     }
 }

@@ -14,6 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::client_frame::{self, AudioFormat, ClientFrame, Start};
 use super::server_message::{self, VoiceMessage};
 use super::token_bucket::TokenBucket;
+use crate::nodes::ClientCall;
+use crate::page_settings::Shown;
 use crate::quota::Permit;
 
 /// Per message: more than a second of audio in base64, and any text.
@@ -37,6 +39,8 @@ pub(super) struct LinkContext {
     /// Creates the token that resumes a session.
     pub(super) resume_token: Box<dyn Fn(&str) -> String + Send>,
     pub(super) now_ms: Box<dyn Fn() -> u64 + Send>,
+    /// What is shown of tool calls.
+    pub(super) show: Shown,
     /// Held while the link is open.
     pub(super) _permit: Option<Permit>,
 }
@@ -57,6 +61,8 @@ pub(super) struct WebSocketLink<S> {
     byte_bucket: TokenBucket,
     text_bucket: TokenBucket,
     error_bucket: TokenBucket,
+    /// The place of its client's one call; held while the link is open.
+    client_call: Option<ClientCall>,
 }
 
 enum Reply {
@@ -80,7 +86,12 @@ impl<S> WebSocketLink<S> {
             byte_bucket: TokenBucket::new(BYTE_RATE.0, BYTE_RATE.1),
             text_bucket: TokenBucket::new(TEXT_RATE.0, TEXT_RATE.1),
             error_bucket: TokenBucket::new(ERROR_RATE.0, ERROR_RATE.1),
+            client_call: None,
         }
+    }
+
+    pub(super) fn hold_call(&mut self, call: Option<ClientCall>) {
+        self.client_call = call;
     }
 
     /// Counts frames and sends the link's own reply. A message is borrowed until the next is requested, so its reply
@@ -253,7 +264,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for WebSocke
         }
         if let ServerMessage::Audio(audio) = &message {
             server_message::send_audio(&mut self.socket, self.format, audio);
-        } else if let Some(message) = VoiceMessage::new(&message, &self.context) {
+            return;
+        }
+        let hidden_call = VoiceMessage::hidden_call(&message, self.context.show);
+        for message in hidden_call.into_iter().chain(VoiceMessage::new(&message, &self.context)) {
             let text = message.to_text();
             self.send_control(&text);
         }

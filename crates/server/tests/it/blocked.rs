@@ -1,5 +1,6 @@
 //! A client that is blocked.
 
+use quarterdeck_server::Settings;
 use serde_json::json;
 
 use crate::world::World;
@@ -32,5 +33,18 @@ async fn a_blocked_client_sees_the_remaining_time() {
     let left = block["secondsLeft"].as_u64().unwrap();
     assert!((3_500..=3_600).contains(&left), "{left}");
     assert!(block["timeoutUntil"].is_string());
+    let lift = format!("quarterdeck blocks lift {}", world.client_of(&cookie).await);
+    assert_eq!(block["lift"], json!(lift), "on their own machine, the user is the operator");
     assert_eq!(world.get("/api/me").send().await.json()["block"], json!(null), "another client");
+}
+
+#[tokio::test]
+async fn a_blocked_visitor_is_not_told_how_operators_lift_a_block() {
+    let settings = Settings { admin_token: Some("operators only".into()), ..Settings::default() };
+    let world = World::with(settings).await;
+    let cookie = world.new_client().await;
+    world.block(&world.client_of(&cookie).await).await;
+    let me = world.get("/api/me").with("cookie", &cookie).send().await.json();
+    assert!(me["block"]["message"].is_string());
+    assert_eq!(me["block"].get("lift"), None);
 }

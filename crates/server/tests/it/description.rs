@@ -70,10 +70,10 @@ async fn every_example_of_a_body_works() {
         };
         for (name, example) in content["examples"].as_object().unwrap() {
             let answer = world.post(path, &example["value"]).send().await;
-            // The example's confirmation does not exist, and its version is not stored.
+            // The example's confirmation and answer do not exist, and its version is not stored.
             let expected = match path.as_str() {
                 "/api/confirmations" => 400,
-                "/api/deck/versions" => 404,
+                "/api/deck/versions" | "/api/feedback" => 404,
                 _ => 200,
             };
             assert_eq!(answer.status, expected, "{path} {name}: {}", answer.text());
@@ -81,7 +81,7 @@ async fn every_example_of_a_body_works() {
             sent += 1;
         }
     }
-    assert_eq!(sent, 9);
+    assert_eq!(sent, 11);
 }
 
 #[tokio::test]
@@ -104,10 +104,17 @@ async fn responses_match_the_description() {
     let ticket = world.ask("POST", "/api/voice/ticket").with("cookie", &cookie).send().await;
     assert_eq!(undescribed(&document, "post", "/api/voice/ticket", &ticket), None);
     assert_eq!(ticket.status, 200);
+    let message = spoken.event("start")["messageId"].clone();
+    let rating = json!({ "sessionId": "c", "messageId": message, "rating": "up", "comment": "Good." });
+    let rated = world.post("/api/feedback", &rating).with("cookie", &cookie).send().await;
+    assert_eq!(undescribed(&document, "post", "/api/feedback", &rated), None);
+    assert_eq!(rated.status, 200);
     let gets = [
         ("/api/chat/{id}/stream", "c", 204),
         ("/api/sessions/{id}", "c", 200),
         ("/api/sessions/{id}", "none", 404),
+        ("/api/sessions", "", 200),
+        ("/api/deck/feedback", "", 200),
         ("/api/tools", "", 200),
         ("/api/tools/{id}", "probe", 200),
         ("/api/tools/{id}", "none", 404),
@@ -144,6 +151,16 @@ async fn responses_match_the_description() {
         });
         let answer = world.post("/v1/chat/completions", &body).with("cookie", &cookie).send().await;
         assert_eq!(undescribed(&document, "post", "/v1/chat/completions", &answer), None);
+    }
+    for kind in ["overloaded", "rejected", "rate_limited", "too_long"] {
+        let body = json!({ "messages": [{ "role": "user", "content": format!("fail {kind}") }] });
+        let answer = world.post("/v1/chat/completions", &body).with("cookie", &cookie).send().await;
+        assert!(answer.status >= 400, "{kind}");
+        assert_eq!(undescribed(&document, "post", "/v1/chat/completions", &answer), None, "{kind}");
+    }
+    for path in ["/api/me", "/readyz", "/api/deck/overview", "/metrics"] {
+        let answer = world.get(path).with("cookie", &cookie).send().await;
+        assert_eq!(undescribed(&document, "get", path, &answer), None, "{path} while the model fails");
     }
 }
 

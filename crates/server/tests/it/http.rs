@@ -100,6 +100,13 @@ impl Open {
         self.answer.clone()
     }
 
+    /// Reads the rest as it was sent, whether it is complete or not.
+    pub(crate) async fn raw_rest(&mut self) -> String {
+        let mut body = self.answer.body.clone();
+        let _ = self.stream.read_to_end(&mut body).await;
+        String::from_utf8(body).unwrap()
+    }
+
     /// Reads the rest.
     pub(crate) async fn rest(&mut self) -> Answer {
         let mut answer = self.answer.clone();
@@ -121,6 +128,10 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.headers.iter().filter(move |(known, _)| known == name).map(|(_, value)| &**value)
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {

@@ -30,7 +30,7 @@ fn open() -> Settings {
 }
 
 fn required(v1: Option<bool>, api: bool, voice: bool) -> Settings {
-    Settings { required: RequiredCredentials { v1, api, voice }, ..open() }
+    Settings { required: RequiredCredentials { v1, api, voice, mcp: None }, ..open() }
 }
 
 async fn ask(world: &World, path: &str, bearer: Option<&str>) -> Answer {

@@ -11,20 +11,21 @@ use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
+use quarterdeck_contracts::handler::{CapabilityCall, Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
-    CallArguments, ChatEvent, ChatMessage, ChatModel, ChatRequest, ChatStream, Commit, ErrorType, Finish,
-    ModelCall, ModelMessage, ModelPart, ModelReply, PartContent, Provider, Store, Table, ToolError, Usage,
-    native_source_hash,
+    CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatModel, ChatRequest,
+    ChatStream, Commit, ErrorType, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, PartContent,
+    Provider, Store, Table, ToolError, UpstreamMonitor, Usage, native_source_hash,
 };
+use quarterdeck_mcp_server::{McpParts, McpServer, McpSettings};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
-    AllowedDigests, Bundle, BundleFolder, Clock, Hosts, NativeHost, Orchestrator, Registry, RuntimeParts,
-    SystemClock, VersionAdmin,
+    AllowedDigests, Bundle, BundleFolder, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Registry,
+    RuntimeParts, SystemClock, VersionAdmin,
 };
 use quarterdeck_server::{
-    App, AuditFeed, AuditLogHandle, Identity, Operations, RegistryChange, ServerParts, Settings, ToolChange,
-    serve,
+    ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, RegistryChange, ServerParts, Settings,
+    ToolChange, WatchFeed, serve,
 };
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::{Tree as Files, tree};
@@ -38,6 +39,26 @@ use crate::voice::EchoModel;
 
 pub(crate) const COOKIE_SECRET: &[u8] = b"thirty-two bytes for a test only";
 
+pub(crate) const NODE_SECRET: &[u8] = b"another thirty-two bytes of a test";
+
+/// What a server is to be.
+struct Plan {
+    settings: Settings,
+    identity: Identity,
+    speaker: Option<EchoModel>,
+    more: Operations,
+    store: Arc<MemoryStore>,
+    /// The name of a node, and the address that the others reach it by, if it is another one.
+    node: Option<(String, Option<SocketAddr>)>,
+}
+
+impl Plan {
+    fn new(settings: Settings, identity: Identity) -> Self {
+        let (speaker, more) = (Some(EchoModel), Operations::default());
+        Self { settings, identity, speaker, more, store: Arc::default(), node: None }
+    }
+}
+
 /// A running server.
 pub(crate) struct World {
     pub(crate) address: SocketAddr,
@@ -46,6 +67,7 @@ pub(crate) struct World {
     /// The file of the audit log.
     pub(crate) audit_log: PathBuf,
     pub(crate) feed: Arc<AuditFeed>,
+    pub(crate) app: Arc<App>,
     clock: Arc<ShiftedClock>,
     text: TextAgent,
     /// Each permit resumes a model that waits.
@@ -66,23 +88,67 @@ impl World {
     }
 
     pub(crate) async fn without_voice() -> Self {
-        Self::build(Settings::default(), Identity::new(COOKIE_SECRET, None, Vec::new()), None).await
+        let identity = Identity::new(COOKIE_SECRET, None, Vec::new());
+        Self::build(Plan { speaker: None, ..Plan::new(Settings::default(), identity) }).await
+    }
+
+    /// A node that shares a store with others. Its row names the address that the others reach it by.
+    pub(crate) async fn node(store: &Arc<MemoryStore>, name: &str, settings: Settings) -> Self {
+        Self::node_behind(store, name, settings, None).await
+    }
+
+    /// A node that the others reach by another address than its own.
+    pub(crate) async fn node_behind(
+        store: &Arc<MemoryStore>,
+        name: &str,
+        settings: Settings,
+        proxy: Option<SocketAddr>,
+    ) -> Self {
+        let keys = vec![ApiKey::new("ann", "sesame")];
+        let identity = Identity::new(COOKIE_SECRET, None, keys);
+        let node = Some((name.to_owned(), proxy));
+        let world = Self::build(Plan { store: store.clone(), node, ..Plan::new(settings, identity) }).await;
+        world.orchestrator.renew_node().await.unwrap();
+        world
     }
 
     pub(crate) async fn with_identity(settings: Settings, identity: Identity) -> Self {
-        Self::build(settings, identity, Some(EchoModel)).await
+        Self::build(Plan::new(settings, identity)).await
     }
 
-    async fn build(settings: Settings, identity: Identity, speaker: Option<EchoModel>) -> Self {
-        let store = Arc::new(MemoryStore::default());
+    /// A server that follows its folders.
+    pub(crate) async fn watching(settings: Settings, watch: WatchFeed) -> Self {
+        let identity = Identity::new(COOKIE_SECRET, None, Vec::new());
+        let more = Operations { watch: Some(watch), ..Operations::default() };
+        Self::build(Plan { more, ..Plan::new(settings, identity) }).await
+    }
+
+    /// A server that has imported tools of others.
+    pub(crate) async fn with_upstreams(settings: Settings, upstreams: Arc<dyn UpstreamMonitor>) -> Self {
+        let identity = Identity::new(COOKIE_SECRET, None, Vec::new());
+        let more = Operations { upstreams: Some(upstreams), ..Operations::default() };
+        Self::build(Plan { more, ..Plan::new(settings, identity) }).await
+    }
+
+    async fn build(plan: Plan) -> Self {
+        let Plan { settings, identity, speaker, more, store, node } = plan;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let node_secret = node.as_ref().map(|_| NODE_SECRET.to_vec());
+        let node = node.map(|(name, proxy)| {
+            let address = format!("http://{}", proxy.unwrap_or(address));
+            NodeParts { name, address }
+        });
         let clock = Arc::new(ShiftedClock::default());
         let folder = tree("");
         let path = folder.join("audit.jsonl");
-        let log = Arc::new(AuditLog::open(&path, "test", store.clone()).await.unwrap());
+        let name = node.as_ref().map_or("test", |node| &node.name).to_owned();
+        let log = Arc::new(AuditLog::open(&path, &name, store.clone()).await.unwrap());
         let feed = Arc::new(AuditFeed::new(log));
         let orchestrator = Orchestrator::new(RuntimeParts {
             clock: clock.clone(),
             audit: feed.clone(),
+            node,
             ..RuntimeParts::new(store.clone())
         });
         let registry = Arc::new(registry());
@@ -96,23 +162,28 @@ impl World {
         let resume = Arc::new(Semaphore::new(0));
         let text = text_agent(&orchestrator, &registry, &resume);
         let voice = speaker.map(|model| voice_agent(&orchestrator, &registry, model));
-        let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: "test".into() });
+        let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: name });
         let versions = Some(Arc::new(versions));
-        let operations = Operations { audit, change: Some(registry_change()), versions };
+        let operations = Operations { audit, change: Some(registry_change()), versions, ..more };
         let parts = ServerParts {
             text: text.clone(),
             voice,
+            mcp: Some(McpServer::new(McpParts {
+                orchestrator: orchestrator.clone(),
+                registry: registry.clone(),
+                knowledge: None,
+                settings: McpSettings::default(),
+            })),
             orchestrator: orchestrator.clone(),
             registry,
             identity,
             operations,
             settings,
+            node_secret,
         };
         let app = App::new(parts);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
-        let served = tokio::spawn(serve(app, listener, async move {
+        let served = tokio::spawn(serve(app.clone(), listener, async move {
             let _ = stopped.await;
         }));
         let stop = Some(stop);
@@ -122,6 +193,7 @@ impl World {
             orchestrator,
             audit_log: path,
             feed,
+            app,
             clock,
             text,
             resume,
@@ -182,6 +254,7 @@ fn text_agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, resume: &Ar
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model: Arc::new(ScriptedModel { resume: resume.clone() }),
+        fallback: None,
         prompts: Prompts::default(),
         settings: TextSettings { reader_timeout: Duration::from_secs(1), ..TextSettings::default() },
     })
@@ -216,6 +289,10 @@ impl Clock for ShiftedClock {
     fn now(&self) -> SystemTime {
         SystemClock.now() + Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
+
+    fn monotonic(&self) -> Duration {
+        SystemClock.monotonic() + Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
 }
 
 const HANDLER: &str = "pub async fn execute() {}\n";
@@ -244,7 +321,7 @@ pub(crate) fn bundle(version: &str) -> Bundle {
     let definition = json!({
         "toolId": "probe", "version": version, "description": "Does what it is told.", "category": "action",
         "sideEffects": "writes", "idempotent": false, "requiresConfirmation": true, "allowedModes": ["text"],
-        "latencyBudgetMs": 100,
+        "latencyBudgetMs": 100, "capabilities": ["moderation"],
         "parameters": {
             "type": "object", "additionalProperties": false, "required": ["do"],
             "properties": { "do": { "type": "string", "description": "What." } },
@@ -262,8 +339,20 @@ pub(crate) fn bundle(version: &str) -> Bundle {
     Bundle::collect(artifact, files.path()).unwrap()
 }
 
-async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
+/// How often the tool was told to count, in this process.
+pub(crate) static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
+
+async fn probe(args: Value, context: Arc<dyn Context>) -> Result<Value, ToolError> {
     match args["do"].as_str().unwrap_or_default() {
+        "block me" => {
+            let args = vec![json!(3_600), json!("Please calm down.")];
+            let call = CapabilityCall { capability: Capability::MODERATION, method: "block".into(), args };
+            Ok(context.request(call).await?)
+        }
+        "count" => {
+            EXECUTIONS.fetch_add(1, Ordering::SeqCst);
+            Ok(json!({ "did": "count" }))
+        }
         "find nothing" => Err(ToolError::new(ErrorType::NotFound, "There is none.")),
         "break" => Err(ToolError::new(ErrorType::Permanent, "It broke.")),
         // `show ID` is how a tool shows a file of the session.
@@ -276,7 +365,8 @@ async fn probe(args: Value, _: Arc<dyn Context>) -> Result<Value, ToolError> {
 }
 
 /// Follows the user's message: `call …` calls the tool (`call bad` with invalid arguments), `wait` pauses in the middle
-/// of the answer, `pour 5` streams much text, and anything else is echoed.
+/// of the answer, `pour 5` streams much text, `fail KIND` fails at once, `half KIND` in the middle, `call then fail` after
+/// its call, `never` says nothing, and anything else is echoed.
 struct ScriptedModel {
     resume: Arc<Semaphore>,
 }
@@ -299,6 +389,23 @@ impl ChatModel for ScriptedModel {
             Some(ChatMessage::User { text }) => text.clone(),
             _ => "I was answered.".to_owned(),
         };
+        if request
+            .messages
+            .iter()
+            .any(|message| matches!(message, ChatMessage::User { text } if text == "call then fail"))
+            && matches!(request.messages.last(), Some(ChatMessage::Tools { .. }))
+        {
+            return Box::pin(stream::iter([failed("overloaded")]));
+        }
+        if let Some(kind) = told.strip_prefix("fail ") {
+            return Box::pin(stream::iter([failed(kind)]));
+        }
+        if let Some(kind) = told.strip_prefix("half ") {
+            return Box::pin(stream::iter([Ok(ChatEvent::Text("Well, ".into())), failed(kind)]));
+        }
+        if told == "never" {
+            return Box::pin(stream::pending());
+        }
         if let Some(what) = told.strip_prefix("call ") {
             let what = if what == "bad" { json!(7) } else { json!(what) };
             let arguments = CallArguments::Json(json!({ "do": what }));
@@ -331,8 +438,14 @@ fn pour(count: usize, resume: Arc<Semaphore>) -> ChatStream {
     Box::pin(wait.chain(stream::iter(pieces)).chain(stream::iter([done(PartContent::Text("poured".into()))])))
 }
 
-fn done(part: PartContent) -> Result<ChatEvent, quarterdeck_contracts::ChatError> {
+fn failed(kind: &str) -> Result<ChatEvent, ChatError> {
+    let kind: ChatErrorKind = serde_json::from_value(kind.into()).unwrap();
+    let retry_after = (kind == ChatErrorKind::RateLimited).then(|| Duration::from_millis(16_500));
+    Err(ChatError { kind, model: "scripted/1".into(), detail: "told to".into(), retry_after, context: None })
+}
+
+fn done(part: PartContent) -> Result<ChatEvent, ChatError> {
     let message = ModelMessage { by: "scripted/1".into(), parts: vec![ModelPart::new(part)] };
-    let usage = Usage { input_tokens: 3, output_tokens: 2 };
+    let usage = Usage::new(3, 2);
     Ok(ChatEvent::Done(ModelReply { message, finish: Finish::Stop, usage }))
 }

@@ -36,7 +36,8 @@ export function tone(line) {
   if (line.event === 'tool_execution') return line.ok ? 'good' : line.how === 'refused' ? 'warn' : 'bad';
   if (line.event === 'confirmation') return line.step === 'approved' ? 'good' : 'warn';
   if (line.event === 'state_transition') return line.applied ? 'quiet' : 'warn';
-  return line.event === 'audit_gap' ? 'bad' : 'quiet';
+  if (line.event === 'audit_gap' || line.event === 'upstream_drifted') return 'bad';
+  return line.event === 'upstream_lost' || line.event === 'upstream_refused' ? 'warn' : 'quiet';
 }
 
 /** A short description of the event. @param {Line} line */
@@ -63,6 +64,18 @@ export function describe(line) {
       return 'session resumed';
     case 'session_end':
       return `session ended: ${String(line.reason ?? '').replaceAll('_', ' ')}`;
+    case 'upstream_connected':
+      return `MCP server ${line.server} connected`;
+    case 'upstream_lost':
+      return `MCP server ${line.server} lost`;
+    case 'upstream_restarted':
+      return `MCP server ${line.server} connected again`;
+    case 'upstream_drifted':
+      return `${line.toolId}: MCP server ${line.server} changed what was imported`;
+    case 'upstream_restored':
+      return `${line.toolId}: as imported again`;
+    case 'upstream_refused':
+      return `MCP server ${line.server}: ${line.request} refused`;
     case 'operator':
       return `an operator ${actions[line.action] ?? line.action}`;
     default:
@@ -93,6 +106,7 @@ export function lineView(line, { since, isLinked = true } = {}) {
       h('span', { class: 'line-mark' }),
       h('time', { datetime: line.time }, time),
       h('span', { class: 'line-gist' }, describe(line)),
+      line.nodeName && h('span', { class: 'line-node quiet', 'data-testid': 'line-node' }, `on ${line.nodeName}`),
       h('span', { class: 'line-took' }, took),
     ),
     body,

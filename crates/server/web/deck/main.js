@@ -4,6 +4,8 @@ import { find, h, setText } from '../shared/dom.js';
 import { access, get, hasToken, saveToken } from './api.js';
 import './audit-view.js';
 import './live-view.js';
+import './mcp-view.js';
+import './nodes-view.js';
 import './playground-view.js';
 import './registry-view.js';
 import './sessions-view.js';
@@ -16,6 +18,8 @@ const views = [
   { name: 'sessions', title: 'Sessions' },
   { name: 'audit', title: 'Audit' },
   { name: 'registry', title: 'Registry' },
+  { name: 'mcp', title: 'MCP' },
+  { name: 'nodes', title: 'Nodes' },
   { name: 'playground', title: 'Playground' },
 ].map(({ name, title }) => {
   const panel = document.createElement(`qd-deck-${name}`);

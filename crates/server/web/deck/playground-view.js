@@ -121,7 +121,7 @@ class PlaygroundView extends View {
   }
 
   /** @param {Api.PlaygroundResponse} played */
-  #show({ response, gates, question, reason, arguments: args, messages, sessionId }) {
+  #show({ response, gates, question, reason, arguments: args, messages, sessionId, fault }) {
     const outcome = response.ok ? 'Done' : `Failed: ${response.error.type.toLowerCase().replaceAll('_', ' ')}`;
     const isAsked = !response.ok && response.error.type === 'CONFIRMATION_REQUIRED';
     fill(
@@ -140,6 +140,7 @@ class PlaygroundView extends View {
           reason && h('p', { class: 'quiet' }, h('bdi', {}, visible(reason))),
           fields(args),
         ),
+      ...(fault ? [h('h4', {}, 'Exception'), exception(fault)] : []),
       h('h4', {}, 'Gates'),
       gates ? list(gates) : h('p', { class: 'quiet' }, 'No gate ran.'),
       ...(messages.length > 0 ? [h('h4', {}, 'Messages to the client'), json(messages)] : []),
@@ -149,6 +150,29 @@ class PlaygroundView extends View {
     this.#result.hidden = false;
     this.#result.focus();
   }
+}
+
+/** What the handler threw, as a compiler shows it. @param {Api.HandlerFault} fault */
+function exception({ message, frames, excerpt, hint }) {
+  const lines = [message];
+  if (excerpt) {
+    const number = `${excerpt.line}`;
+    const margin = ' '.repeat(number.length);
+    // A tab before the caret is as wide as the one above it.
+    const indent = [...excerpt.text].slice(0, excerpt.caret).map((letter) => (letter === '\t' ? '\t' : ' '));
+    lines.push(`${margin} --> ${excerpt.file}:${excerpt.line}:${excerpt.column}`);
+    lines.push(`${number} | ${excerpt.text}`, `${margin} | ${indent.join('')}^`);
+  }
+  for (const { function: name, file, line, column } of frames) {
+    const place = `${file}:${line}:${column}`;
+    lines.push(`    at ${name ? `${name} (${place})` : place}`);
+  }
+  return h(
+    'div',
+    { 'data-testid': 'play-exception' },
+    h('pre', { class: 'fault', tabindex: 0, 'aria-label': 'Exception' }, h('code', {}, visible(lines.join('\n')))),
+    hint && h('p', { 'data-testid': 'play-hint' }, h('strong', {}, 'Hint: '), h('bdi', {}, visible(hint))),
+  );
 }
 
 /** @param {Api.Gate[]} gates */

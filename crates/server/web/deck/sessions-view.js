@@ -66,9 +66,9 @@ class SessionsView extends View {
         ),
       );
     }
-    const head = ['Session', 'Client', 'Mode', 'State', 'Turns', 'Calls', 'Last seen'].map((name) =>
-      h('th', { scope: 'col' }, name),
-    );
+    const hasNodes = sessions.some((session) => session.node !== null);
+    const names = ['Session', 'Client', 'Mode', 'State', hasNodes && 'Node', 'Turns', 'Calls', 'Last seen'];
+    const head = names.filter((name) => name !== false).map((name) => h('th', { scope: 'col' }, name));
     const rows = sessions.map((session) =>
       h(
         'tr',
@@ -77,6 +77,7 @@ class SessionsView extends View {
         h('td', { title: session.clientId }, shortId(session.clientId)),
         h('td', {}, session.mode === 'text' ? 'written' : 'voice'),
         h('td', {}, session.isActive ? 'open' : 'ended'),
+        hasNodes && h('td', { 'data-testid': 'session-node' }, session.node ?? '–'),
         h('td', { class: 'number' }, formatCount(session.turns)),
         h('td', { class: 'number' }, formatCount(session.calls)),
         h('td', {}, formatTime(session.seenMs)),
@@ -97,6 +98,7 @@ class SessionsView extends View {
       ['Client', session.clientId],
       ['Mode', session.mode === 'text' ? 'text' : 'voice'],
       ['State', session.isActive ? 'open' : 'ended'],
+      ...(session.node === null ? [] : [['Node', session.node]]),
       ['Started', formatTime(session.createdMs)],
       ['Registry', session.registryVersion],
       ['Calls', `${formatCount(session.calls)} in ${formatCount(session.turns)} turns`],

@@ -3,6 +3,7 @@
 import { Chart, sparkline } from '../shared/chart.js';
 import { fill, h } from '../shared/dom.js';
 import { get } from './api.js';
+import { modelTroubleCard } from './model-trouble-card.js';
 import { QuarantinesView } from './quarantines-view.js';
 import { Series } from './series.js';
 import { TasksView } from './tasks-view.js';
@@ -14,6 +15,7 @@ const REFRESH_INTERVAL_MS = 10_000;
 const healths = { idle: 'idle', well: 'healthy', slow: 'slow', failing: 'failing', unclear: 'too few calls' };
 
 class ToolsView extends View {
+  #trouble = h('div', { class: 'model-trouble' });
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
   #quarantines = new QuarantinesView();
@@ -36,6 +38,7 @@ class ToolsView extends View {
     const charts = this.#charts.map((chart) => h('div', { class: 'card' }, h('h3'), chart));
     this.append(
       this.notice,
+      this.#trouble,
       this.#glance,
       this.#quarantines,
       h(
@@ -86,10 +89,11 @@ class ToolsView extends View {
         registry.version,
         `${formatCount(registry.tools)} tools, commit ${registry.commit ? shortId(registry.commit) : 'unknown'}`,
       ],
-      ['Text model', models.text, ''],
+      ['Text model', models.text, models.fallback ? `${models.fallback} when it fails` : ''],
       ['Voice model', models.voice ?? 'off', ''],
       ['Audit', audit.isKept ? 'kept' : 'not kept', audit.lostLines > 0 ? `${formatCount(audit.lostLines)} lines lost` : ''],
     ];
+    fill(this.#trouble, modelTroubleCard(models.trouble));
     fill(
       this.#glance,
       ...entries.map(([name, value, more]) =>

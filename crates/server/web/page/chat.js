@@ -3,8 +3,10 @@
 // Events: `message` (detail: the message that was added or changed), `reset`, `state`, `blocked`, `lost`, `back`.
 
 import { ApiError, fetchApi, getJson, newId, post, waitUntilReady } from '../shared/api.js';
+import { keepToken } from '../shared/session-token.js';
 import { events } from '../shared/sse.js';
-import { applyPart, complete, messagesOfSession, newMessage, toolOf } from './model.js';
+import { lasting, tab } from '../shared/storage.js';
+import { applyPart, complete, messagesOfSession, newMessage, textOf, toolOf } from './model.js';
 import { saveSpoken, withSpoken } from './spoken-messages.js';
 
 /** @typedef {import('./model.js').Message} Message */
@@ -12,14 +14,14 @@ import { saveSpoken, withSpoken } from './spoken-messages.js';
 /** @typedef {import('./model.js').StoredSession} StoredSession */
 
 const CHAT_KEY = 'quarterdeck.chat';
-/** The conversation that this tab started. */
-const OWN_KEY = 'quarterdeck.own';
 /** The connection was lost and restored; the session must be reloaded. */
 const LOST = Symbol('lost');
 /** Parts that may be about a call of an earlier message. */
 const LATE_PARTS = new Set(['data-outcome', 'data-file', 'data-progress', 'data-partial']);
 /** Delivery attempts before the user must retry. */
 const MAX_ATTEMPTS = 8;
+/** The server, or the load balancer before it, has lost a node. A message that is sent again is known by its id. */
+const LOST_STATUSES = new Set([502, 503, 504]);
 
 export class Chat extends EventTarget {
   /** @type {Message[]} */
@@ -44,7 +46,7 @@ export class Chat extends EventTarget {
     // A running answer is streamed from its start; one that waited for approval continues in place.
     const continued = session.isRunning && session.messages.at(-1)?.metadata?.ending === null ? written.at(-1) : undefined;
     if (continued?.parts.length === 0) written.pop();
-    this.messages = withSpoken(written);
+    this.messages = withSpoken(this.#id, written);
     this.#emit('reset');
     if (!session.isRunning) return;
     const lost = await this.#run(() => this.#resumeStream(), continued && continued.parts.length > 0 ? continued : null);
@@ -55,7 +57,9 @@ export class Chat extends EventTarget {
   async send(text) {
     if (!this.#id) {
       this.#setId(newId());
-      sessionStorage.setItem(OWN_KEY, this.#id);
+      // What was said in a call before the first message is part of the same conversation.
+      saveSpoken(this.#id, this.messages);
+      saveSpoken('', []);
     }
     const message = newMessage(newId(), 'user', text);
     this.add(message);
@@ -113,31 +117,50 @@ export class Chat extends EventTarget {
     const isAccepted = since.some((message) => !message.isSpoken && message.id !== '');
     if (!isAccepted) return this.#deliver(message);
     const body = { messages: [wire(message)], trigger: 'regenerate-message' };
-    if ((await this.#run(() => this.#post(body), null)) === LOST) await this.load();
+    const error = await this.#run(() => this.#post(body), null);
+    if (error === LOST) return this.load();
+    if (!(error instanceof ApiError) || error.status !== 400) return;
+    // The session of that answer has ended, so there is nothing to write again; the question is asked anew.
+    await this.load();
+    await this.send(textOf(message));
   }
 
   /** Stops the current answer. */
   stop() {
-    this.#abort.abort();
+    // A request that has ended needs no abort, which browsers would show as a failure.
+    if (this.isBusy) this.#abort.abort();
   }
 
-  /** Starts a new conversation. */
-  async startNew() {
+  /** The id of the conversation; empty before its first message. */
+  get id() {
+    return this.#id;
+  }
+
+  /** Starts a new conversation. The old one stays in the list. */
+  startNew() {
+    this.#leave('');
+    saveSpoken('', []);
+  }
+
+  /** Opens a conversation of the list. @param {string} id */
+  async open(id) {
+    if (id === this.#id) return;
+    this.#leave(id);
+    await this.load();
+  }
+
+  /** @param {string} id the conversation that comes next */
+  #leave(id) {
     this.stop();
-    const old = this.#id;
-    this.#setId('');
+    this.#setId(id);
     this.messages = [];
-    saveSpoken([]);
     this.#emit('reset');
-    // Another tab may still use a conversation that it started.
-    if (!old || sessionStorage.getItem(OWN_KEY) !== old) return;
-    await fetchApi(`/api/sessions/${encodeURIComponent(old)}`, { method: 'DELETE' }).catch(() => {});
   }
 
   /** Adds a message, or announces a change. @param {Message} message */
   add(message) {
     if (!this.messages.includes(message)) this.messages.push(message);
-    if (message.isSpoken && !message.isOpen) saveSpoken(this.messages);
+    if (message.isSpoken && !message.isOpen) saveSpoken(this.#id, this.messages);
     this.#emit('message', message);
   }
 
@@ -145,21 +168,27 @@ export class Chat extends EventTarget {
   #setId(id) {
     this.#id = id;
     // A new tab opens this conversation; open tabs keep theirs.
-    for (const storage of [sessionStorage, localStorage]) storage.setItem(CHAT_KEY, id);
+    for (const kept of [tab, lasting]) kept.set(CHAT_KEY, id);
   }
 
-  /** The stored conversation, or null when it cannot be read. @returns {Promise<StoredSession | null>} */
+  /**
+   * The stored conversation, or null when it cannot be read or another one was opened meanwhile.
+   *
+   * @returns {Promise<StoredSession | null>}
+   */
   async #fetchSession() {
+    const id = this.#id;
     const empty = { messages: [], isRunning: false };
     try {
-      return this.#id ? await getJson(`/api/sessions/${encodeURIComponent(this.#id)}`) : empty;
+      const session = id ? await getJson(`/api/sessions/${encodeURIComponent(id)}`) : empty;
+      return id === this.#id ? session : null;
     } catch (error) {
       if (!(error instanceof ApiError)) {
         await this.#reconnect();
         return this.#fetchSession();
       }
-      if (error.status !== 404) return null;
-      // The conversation has ended; the next one gets another id.
+      if (error.status !== 404 || id !== this.#id) return null;
+      // The conversation was deleted; the next one gets another id.
       this.#setId('');
       return empty;
     }
@@ -216,6 +245,7 @@ export class Chat extends EventTarget {
     for await (const part of events(response)) {
       if (part.type === 'start') {
         answer.id = part.messageId ?? answer.id;
+        keepToken(part.messageMetadata?.sessionToken);
         // A repeated request streams the answer from its start.
         if (isNew) answer.parts = [];
       } else if (part.type === 'data-timeout') {
@@ -291,8 +321,8 @@ export class Chat extends EventTarget {
 
 /** The conversation of this tab, or the latest one of any tab. */
 function storedId() {
-  const id = sessionStorage.getItem(CHAT_KEY) ?? localStorage.getItem(CHAT_KEY) ?? '';
-  sessionStorage.setItem(CHAT_KEY, id);
+  const id = tab.get(CHAT_KEY) ?? lasting.get(CHAT_KEY) ?? '';
+  tab.set(CHAT_KEY, id);
   return id;
 }
 
@@ -309,5 +339,5 @@ function wire(message) {
 
 /** Whether the server is unreachable for now. @param {unknown} error */
 function isConnectionLoss(error) {
-  return error instanceof TypeError || (error instanceof ApiError && error.status === 503);
+  return error instanceof TypeError || (error instanceof ApiError && LOST_STATUSES.has(error.status));
 }

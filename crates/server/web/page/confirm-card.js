@@ -1,8 +1,9 @@
 // <qd-confirm>: a call that needs the user's approval, with its exact arguments and the time left.
 
-import { h, setText } from '../shared/dom.js';
+import { focusedBeside, h, setText } from '../shared/dom.js';
+import { withTimes } from '../shared/human-time.js';
 import { icon } from '../shared/icons.js';
-import { clock, everySecond, inLocalTime, serverNow } from '../shared/time.js';
+import { clock, everySecond, serverNow } from '../shared/time.js';
 import { fields } from '../shared/values.js';
 import { visible } from '../shared/visible.js';
 
@@ -55,14 +56,11 @@ export class ConfirmCard extends HTMLElement {
     const question = tool.question;
     this.#tool = tool;
     const id = `confirm-${tool.id}`;
-    const args = fields(question?.args ?? tool.input);
-    // Scrollable by keyboard.
-    args.tabIndex = 0;
     const section = h(
       'section',
       { class: 'confirm', 'data-testid': 'confirm-card', 'aria-labelledby': id, 'data-state': 'asked' },
       h('h3', { id }, icon('shield'), this.#title),
-      h('p', { class: 'confirm-preview' }, h('bdi', {}, visible(inLocalTime(question?.preview ?? tool.name)))),
+      h('p', { class: 'confirm-preview' }, h('bdi', {}, ...withTimes(visible(question?.preview ?? tool.name)))),
       question?.reason &&
         h('p', { class: 'confirm-reason', 'data-testid': 'confirm-reason' }, h('bdi', {}, visible(question.reason))),
       h(
@@ -70,7 +68,7 @@ export class ConfirmCard extends HTMLElement {
         { open: true },
         h('summary', {}, 'Exact arguments'),
         h('p', { class: 'quiet' }, h('code', {}, visible(tool.name))),
-        args,
+        fields(question?.args ?? tool.input),
       ),
       this.#buttons,
     );
@@ -114,7 +112,7 @@ export class ConfirmCard extends HTMLElement {
   #close(title, state) {
     this.#isDecided = true;
     this.#stop();
-    const had = this.contains(document.activeElement);
+    const had = this.contains(focusedBeside(this));
     this.#buttons.hidden = true;
     setText(this.#title, title);
     const section = this.querySelector('section');

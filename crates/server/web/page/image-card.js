@@ -1,6 +1,7 @@
 // <qd-image>: an image that a tool has made, with its text for those who cannot see it.
 
 import { h } from '../shared/dom.js';
+import { isForeign, server } from '../shared/server.js';
 import { visible } from '../shared/visible.js';
 
 /** @typedef {import('./model.js').ToolFile} ToolFile */
@@ -11,10 +12,12 @@ export class ImageCard extends HTMLElement {
     if (this.dataset.id === file.id) return;
     this.dataset.id = file.id;
     const alt = visible(file.alt) || 'Generated image';
-    const image = h('img', { src: file.url, alt, width: file.width, height: file.height, 'data-testid': 'image' });
+    const src = isForeign ? new URL(file.url, server).href : file.url;
+    const size = { width: file.width, height: file.height };
+    const image = h('img', { src, alt, ...size, 'data-testid': 'image' });
     // A link that has expired, or a file that was erased.
     image.addEventListener('error', () => this.replaceChildren(lost(alt)), { once: true });
-    const link = h('a', { href: file.url, target: '_blank', rel: 'noopener', 'aria-label': 'Open the image in a new tab' }, image);
+    const link = h('a', { href: src, target: '_blank', rel: 'noopener', 'aria-label': 'Open the image in a new tab' }, image);
     this.replaceChildren(h('figure', {}, link, h('figcaption', { 'aria-hidden': 'true' }, h('bdi', {}, alt))));
   }
 }

@@ -1,12 +1,19 @@
 // Entry point of the page: wires the chat, calls and views.
 
 import { getJson } from '../shared/api.js';
-import { find, setText } from '../shared/dom.js';
+import { fill, find, setText } from '../shared/dom.js';
+import { picture } from '../shared/icons.js';
+import { blockLift } from './block-lift.js';
 import { BlockView } from './block-view.js';
+import { deleteConversation, rateAnswer } from './chat-requests.js';
 import { Chat } from './chat.js';
 import { Composer } from './composer.js';
 import { ConfirmCard } from './confirm-card.js';
+import './message-actions.js';
 import { Messages } from './messages.js';
+import { textOf } from './model.js';
+import { ModelTroubleView } from './model-trouble.js';
+import { addRecall } from './recall.js';
 import { RecordPanel } from './record-panel.js';
 import { Records } from './records.js';
 import { Tasks } from './tasks.js';
@@ -22,10 +29,13 @@ const list = find('#messages', HTMLElement);
 const composer = find('qd-composer', Composer);
 const block = find('qd-block', BlockView);
 const panel = find('qd-record', RecordPanel);
+/** The list, loaded when it is first opened. @type {import('./conversations.js').Conversations | null} */
+let conversations = null;
 const notice = find('#notice', HTMLElement);
 const autoScroll = new AutoScroll(scroller, list, find('#down', HTMLButtonElement));
 const messages = new Messages(list, find('#announce', HTMLElement), records);
 const tasks = new Tasks(chat);
+const trouble = new ModelTroubleView(find('#model-trouble', HTMLElement), () => getJson('/api/me'));
 const calls = new CallController(find('qd-call', HTMLElement), chat, composer);
 
 /** @param {string} text */
@@ -50,6 +60,7 @@ function draw() {
  */
 function showBlock(why) {
   block.show(why);
+  if (why.lift) block.querySelector('section')?.append(blockLift(why.lift));
   composer.hidden = true;
 }
 
@@ -77,7 +88,10 @@ on(chat, 'reset', () => {
   tasks.watch();
   draw();
 });
-on(chat, 'state', draw);
+on(chat, 'state', () => {
+  draw();
+  if (!chat.isBusy) trouble.afterTurn(chat.messages);
+});
 on(chat, 'blocked', (detail) => void loadBlock(detail));
 on(chat, 'lost', () => showNotice('Connection lost. Reconnecting…'));
 on(chat, 'back', () => showNotice('Reconnected.', 5_000));
@@ -91,6 +105,8 @@ on(document, 'voice', () => void calls.call({}));
 on(document, 'accept', (offer) => void calls.call(offer));
 on(document, 'cancel-task', (tool) => void tasks.cancel(tool));
 on(document, 'retry', () => void chat.retry());
+on(document, 'rate', ({ message, ...feedback }) => void rateAnswer(chat, message, feedback).then(showProblem));
+on(document, 'notify', (text) => showNotice(text, 4_000));
 on(document, 'cite', (id) => panel.open(id, records));
 on(document, 'leave', () => composer.focus());
 on(document, 'over', () => {
@@ -116,14 +132,50 @@ document.addEventListener('keydown', (event) => {
 });
 on(find('#new', HTMLButtonElement), 'click', () => {
   calls.discard();
-  void chat.startNew();
+  chat.startNew();
+  conversations?.close();
   composer.focus();
 });
+const history = find('#history', HTMLButtonElement);
+fill(history, picture('M4 6h16M4 12h16M4 18h10'));
+on(history, 'click', () => void toggleConversations());
+on(document, 'open-conversation', (id) => {
+  conversations?.close();
+  calls.discard();
+  autoScroll.toEnd();
+  void chat.open(id);
+  composer.focus();
+});
+on(document, 'delete-conversation', (id) => {
+  if (id === chat.id) calls.discard();
+  void deleteConversation(chat, id).then(showProblem);
+});
+addRecall(find('#composer', HTMLTextAreaElement), () =>
+  chat.messages.filter(({ role }) => role === 'user').map(textOf).filter(Boolean),
+);
 
-/** Loads the reason of a block when only its end is known. @param {import('./model.js').Block} known */
+/** @param {string | null} problem */
+function showProblem(problem) {
+  if (problem) showNotice(problem, 8_000);
+}
+
+async function toggleConversations() {
+  try {
+    const { Conversations } = await import('./conversations.js');
+    conversations ??= find('qd-conversations', Conversations);
+  } catch {
+    return showNotice('The list could not be loaded. Try again.', 8_000);
+  }
+  if (conversations.hidden) await conversations.open(chat.id);
+  else conversations.close();
+}
+
+/** Shows a block, and then what only the server knows of it. @param {import('./model.js').Block} known */
 async function loadBlock(known) {
-  const me = known.message ? null : await getJson('/api/me').catch(() => null);
-  showBlock(me?.block ?? known);
+  if (known.message) showBlock(known);
+  const me = await getJson('/api/me').catch(() => null);
+  if (me?.block) showBlock(me.block);
+  else if (!known.message) showBlock(known);
 }
 
 async function init() {
@@ -132,8 +184,10 @@ async function init() {
   if (me) {
     showProvider(find('#provider', HTMLButtonElement), find('#provider-more', HTMLElement), me);
     composer.offerVoice(me.voice !== null);
-    calls.isTyped = me.voice?.isRehearsal === true;
+    if (me.voice) calls.abilities = me.voice;
     if (me.block) showBlock(me.block);
+    if (me.watch) void import('./watch-corner.js').then(({ showWatchCorner }) => showWatchCorner(document.body));
+    trouble.show(me.modelTrouble);
   }
   if (matchMedia('(pointer: fine)').matches && composer.hidden === false) composer.focus();
   showSuggestions(find('#suggestions', HTMLElement), me?.voice !== null, send);

@@ -21,6 +21,7 @@ export class MessageView extends HTMLElement {
   #views = new Map();
   #waiting = h('p', { class: 'waiting' }, h('span'), h('span'), h('span'), h('span', { class: 'hidden' }, 'Thinking'));
   #sources = new Sources();
+  #actions = newActions();
 
   /** @param {Message} message @param {Records} records */
   update(message, records) {
@@ -44,6 +45,17 @@ export class MessageView extends HTMLElement {
     if (isSilent) this.append(this.#waiting);
     else this.#waiting.remove();
     this.#sources.show(this, !message.isOpen);
+    this.#showActions(message);
+  }
+
+  /** Below a written answer that is complete and waits for nothing. @param {Message} message */
+  #showActions(message) {
+    const isWaiting = message.parts.some((part) => part.kind === 'tool' && part.state === 'asked');
+    const isAnswer = message.role === 'assistant' && !message.isSpoken && !message.isOpen;
+    const actions = this.#actions;
+    if (!isAnswer || isWaiting || !actions) return actions?.remove();
+    if (this.lastElementChild !== actions) this.append(actions);
+    actions.update(message);
   }
 
   /** @param {Part} part */
@@ -70,6 +82,12 @@ export class MessageView extends HTMLElement {
         break;
     }
   }
+}
+
+/** What a reader does with an answer, on a page that has loaded it. */
+function newActions() {
+  const Actions = customElements.get('qd-actions');
+  return Actions && /** @type {import('./message-actions.js').MessageActions} */ (new Actions());
 }
 
 /** Images stand between the call and the question about it. @param {HTMLElement} view @param {ToolFile[]} files */

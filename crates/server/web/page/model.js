@@ -1,5 +1,8 @@
 // The messages of a conversation, and how parts of the server's stream change them.
 
+import { modelReason } from '../shared/model-reasons.js';
+import { serverNow } from '../shared/time.js';
+
 /** @typedef {Api.Gate} GateStep */
 /**
  * @typedef {{
@@ -20,10 +23,15 @@
  */
 /** @typedef {{ kind: 'offer', sessionId: string, pendingRequest: string }} OfferPart */
 /** @typedef {{ kind: 'error', type: string, message: string, retryable: boolean }} ErrorPart */
-/** @typedef {{ kind: 'note', text: string, mayRetry?: boolean }} NotePart */
+/** @typedef {{ kind: 'note', text: string, mayRetry?: boolean, isLoading?: boolean, isFallback?: boolean }} NotePart */
 /** @typedef {TextPart | ThoughtPart | ToolPart | OfferPart | ErrorPart | NotePart} Part */
-/** @typedef {{ id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean }} Message */
-/** @typedef {{ timeoutUntil: number | string, message: string }} Block */
+/** @typedef {{ rating: 'up' | 'down', comment?: string }} Feedback */
+/**
+ * @typedef {{
+ *   id: string, role: 'user' | 'assistant', parts: Part[], isOpen: boolean, isSpoken?: boolean, at?: number, feedback?: Feedback
+ * }} Message
+ */
+/** @typedef {{ timeoutUntil: number | string, message: string, lift?: string }} Block */
 /** @typedef {Pick<Api.Conversation, 'messages' | 'isRunning'>} StoredSession */
 
 /**
@@ -33,7 +41,7 @@
  * @returns {Message}
  */
 export function newMessage(id, role, text) {
-  return { id, role, parts: text ? [{ kind: 'text', text }] : [], isOpen: false };
+  return { id, role, parts: text ? [{ kind: 'text', text }] : [], isOpen: false, at: serverNow() };
 }
 
 /** @param {Message} message */
@@ -87,6 +95,8 @@ export function complete(tool, state, more = {}) {
  * @param {any} part
  */
 export function applyPart(message, part) {
+  // Whatever comes after it, the model is there.
+  message.parts = message.parts.filter((old) => old.kind !== 'note' || !old.isLoading);
   switch (part.type) {
     case 'text-start':
       message.parts.push({ kind: 'text', text: '' });
@@ -124,6 +134,16 @@ export function applyPart(message, part) {
       break;
     case 'data-left-out':
       message.parts.push({ kind: 'note', text: part.data.message });
+      break;
+    case 'data-model-loading':
+      message.parts.push({ kind: 'note', text: part.data.message, isLoading: true });
+      break;
+    case 'data-model-fallback':
+      message.parts.push({
+        kind: 'note',
+        text: `${part.data.fallback} answers, because ${part.data.model} failed: ${modelReason(part.data.reason)}.`,
+        isFallback: true,
+      });
       break;
     case 'data-history-trimmed':
       message.parts.push({
@@ -231,9 +251,15 @@ const LENGTH_NOTE = 'The answer reached the length limit.';
  * @returns {Message[]}
  */
 export function messagesOfSession({ messages, isRunning }) {
+  /** @type {number | undefined} */
+  let at;
   return messages.map((kept, place) => {
     const isLast = place === messages.length - 1;
     const message = storedMessage(kept);
+    // An answer begins when its question comes.
+    at = kept.metadata?.at ?? at;
+    message.at = at;
+    message.feedback = kept.metadata?.feedback;
     if (isLast && isRunning) return message;
     for (const part of message.parts) if (part.kind === 'tool') expireUnanswered(part);
     if (message.role === 'assistant') message.parts.push(...closingParts(message, kept.metadata?.ending, isLast));

@@ -3,10 +3,10 @@
 import { fill, h } from '../shared/dom.js';
 
 const REHEARSAL =
-  'No API key is set, so the built-in rehearsal answers. It follows rules and is not a language model; the tools, ' +
+  'No usable model is configured, so the built-in rehearsal answers. It follows rules and is not a language model; the tools, ' +
   'gates and records are real.';
 const SIMULATOR =
-  'Calls use the built-in simulator. It detects speech but understands only typed text.';
+  'Calls use the built-in simulator. It does not hear yet: type into the call, and it answers aloud.';
 
 /** @param {HTMLButtonElement} chip @param {HTMLElement} more @param {Api.Me} me */
 export function showProvider(chip, more, me) {
@@ -32,14 +32,25 @@ export function showProvider(chip, more, me) {
         'p',
         {},
         'Set ',
-        h('code', {}, 'GEMINI_API_KEY'),
-        ', ',
         h('code', {}, 'OPENAI_API_KEY'),
         ', ',
-        h('code', {}, 'OPENAI_BASE_URL'),
+        h('code', {}, 'GEMINI_API_KEY'),
         ' or ',
         h('code', {}, 'ANTHROPIC_API_KEY'),
         ' and restart the server to use a model.',
       ),
+    ...(isRehearsal ? me.localServers.map(offer) : []),
+  );
+}
+
+/** A model server on the machine of the server. @param {Api.Me['localServers'][number]} server */
+function offer(server) {
+  return h(
+    'p',
+    { 'data-testid': 'local-server' },
+    h('bdi', {}, server.name),
+    ' runs on this machine. Restart the server with ',
+    h('code', {}, server.variable),
+    ' to use it.',
   );
 }

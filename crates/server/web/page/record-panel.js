@@ -1,6 +1,6 @@
 // <qd-record>: a record as the agent has seen it in this conversation.
 
-import { fill, h } from '../shared/dom.js';
+import { fill, focusedBeside, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
 import { showMarkdown } from '../shared/markdown.js';
 import { fields } from '../shared/values.js';
@@ -23,7 +23,7 @@ export class RecordPanel extends HTMLElement {
   open(id, records) {
     const record = records.find(id);
     if (!record) return;
-    if (this.hidden && document.activeElement instanceof HTMLElement) this.#from = document.activeElement;
+    if (this.hidden) this.#from = focusedBeside(this);
     const heading = h('h2', { tabindex: -1, id: 'record-title' }, record.title ?? id);
     const close = h(
       'button',

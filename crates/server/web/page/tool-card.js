@@ -2,6 +2,7 @@
 
 import { fill, h, setText } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
+import { pageSettings } from '../shared/page-settings.js';
 import { duration } from '../shared/time.js';
 import { fields, json } from '../shared/values.js';
 import { visible } from '../shared/visible.js';
@@ -67,7 +68,10 @@ export class ToolCard extends HTMLElement {
     const drawn = `${tool.state}${tool.took}${tool.gates?.length}${JSON.stringify(tool.partial)}`;
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
-    fill(this.#body, h('h4', {}, 'Arguments'), fields(tool.input), ...gates(tool), ...result(tool));
+    // A call that waits for approval has its arguments whatever the operator has hidden.
+    const hasArguments = pageSettings().show.json || tool.state === 'asked';
+    const given = hasArguments ? [h('h3', {}, 'Arguments'), fields(tool.input)] : [];
+    fill(this.#body, ...given, ...gates(tool), ...result(tool));
   }
 }
 
@@ -103,21 +107,22 @@ function gates(tool) {
   });
   const list =
     steps.length > 0 ? h('ul', { class: 'gates' }, ...steps) : h('p', { class: 'quiet' }, 'All gates passed.');
-  return [h('h4', {}, 'Gates'), list];
+  return [h('h3', {}, 'Gates'), list];
 }
 
 /** @param {ToolPart} tool @returns {Node[]} */
 function result(tool) {
-  const heading = h('h4', {}, 'Outcome');
+  const heading = h('h3', {}, 'Outcome');
   const why = explainCall(tool);
   switch (tool.state) {
     case 'done':
+      if (!pageSettings().show.json) return [heading, h('p', {}, 'Done.')];
       return [heading, json(tool.output === undefined ? 'Done.' : (tool.output.data ?? tool.output))];
     case 'failed':
       return [heading, ...(why ? [h('p', {}, why)] : []), h('p', { class: 'bad' }, tool.error ?? 'Failed.')];
     case 'running':
     case 'background':
-      return tool.partial === undefined ? [] : [h('h4', {}, 'So far'), json(tool.partial)];
+      return tool.partial === undefined ? [] : [h('h3', {}, 'So far'), json(tool.partial)];
     case 'denied':
     case 'expired':
     case 'unknown':

@@ -2,11 +2,19 @@
 
 import { fill, h } from '../shared/dom.js';
 import { icon } from '../shared/icons.js';
+import { pageSettings } from '../shared/page-settings.js';
 
 /**
- * @type {{ icon: import('../shared/icons.js').IconName, title: string, says: string, shows: string, isVoice?: true }[]}
+ * @typedef {object} Suggestion
+ * @property {import('../shared/icons.js').IconName} icon
+ * @property {string} [title]
+ * @property {string} says
+ * @property {string} [shows]
+ * @property {true} [isVoice]
  */
-const suggestions = [
+
+/** Those that are offered where the operator has set none. @type {Suggestion[]} */
+const builtIn = [
   {
     icon: 'search',
     title: 'Ask the knowledge base',
@@ -35,7 +43,9 @@ export function showSuggestions(list, mayCall, send) {
     // After keyboard activation the focus moves to the message box.
     if (detail === 0) currentTarget?.dispatchEvent(new CustomEvent('leave', { bubbles: true }));
   };
-  const shown = suggestions.filter((suggestion) => mayCall || !suggestion.isVoice);
+  /** @type {Suggestion[]} */
+  const set = pageSettings().suggestions.map((says) => ({ icon: 'search', says }));
+  const shown = set.length > 0 ? set : builtIn.filter((suggestion) => mayCall || !suggestion.isVoice);
   fill(
     list,
     ...shown.map((suggestion) => {
@@ -47,9 +57,9 @@ export function showSuggestions(list, mayCall, send) {
           'button',
           { type: 'button', 'data-testid': 'suggestion', onclick: (event) => begin(event, says) },
           icon(suggestion.icon),
-          h('strong', {}, title),
-          h('span', { class: 'says' }, `“${says}”`),
-          h('span', { class: 'quiet' }, shows),
+          title ? h('strong', {}, title) : null,
+          h('span', { class: 'says' }, title ? `“${says}”` : says),
+          shows ? h('span', { class: 'quiet' }, shows) : null,
         ),
       );
     }),

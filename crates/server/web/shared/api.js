@@ -1,5 +1,7 @@
 // Requests to the server. Refusals become errors that can be shown.
 
+import { server } from './server.js';
+import { tokenHeaders } from './session-token.js';
 import { syncClock } from './time.js';
 
 /** A refusal with the server's message. */
@@ -27,7 +29,9 @@ export class ApiError extends Error {
  * @param {RequestInit} [options]
  */
 export async function fetchApi(path, options = {}) {
-  const response = await fetch(path, { credentials: 'same-origin', ...options });
+  const headers = new Headers(options.headers);
+  for (const [name, value] of Object.entries(tokenHeaders())) headers.set(name, value);
+  const response = await fetch(new URL(path, server), { credentials: 'same-origin', ...options, headers });
   syncClock(response);
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
@@ -63,7 +67,7 @@ export function post(path, body, signal) {
  */
 export async function waitUntilReady(signal) {
   for (let pause = 250; !signal.aborted; pause = Math.min(pause * 1.6, 5_000)) {
-    const response = await fetch('/readyz', { cache: 'no-store' }).catch(() => null);
+    const response = await fetch(new URL('/readyz', server), { cache: 'no-store' }).catch(() => null);
     if (response?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, pause));
   }

@@ -56,6 +56,17 @@ export function find(selector, kind, within = document) {
   return found;
 }
 
+/**
+ * The focused element of the document or shadow root that a node is in.
+ *
+ * @param {Node} node
+ */
+export function focusedBeside(node) {
+  const root = node.getRootNode();
+  const focused = root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
+  return focused instanceof HTMLElement ? focused : null;
+}
+
 /** @param {Child[]} children */
 function present(children) {
   return children.filter((child) => child !== null && child !== undefined && child !== false);

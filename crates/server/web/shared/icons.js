@@ -8,6 +8,7 @@ const shapes = /** @type {const} */ ({
     'M15 9.3V6a3 3 0 0 0-5.7-1.3M9 9v3a3 3 0 0 0 5.1 2.1M5 11a7 7 0 0 0 11.5 5.4M19 11a7 7 0 0 1-.6 2.8M12 18v3M3 3l18 18',
   hangUp: 'M3 13.5c5-5 13-5 18 0l-2.6 2.6-3.4-1.6v-2.2a11 11 0 0 0-6 0v2.2l-3.4 1.6z',
   check: 'M5 12.5l4.5 4.5L19 7.5',
+  pen: 'M12 20h8M5 15L15.5 4.5l4 4L9 19l-5 1z',
   cross: 'M6 6l12 12M18 6L6 18',
   shield: 'M12 3l7 3v5c0 4.5-3 8-7 10-4-2-7-5.5-7-10V6z',
   clock: 'M12 7v5l3 2M21 12a9 9 0 1 1-18 0 9 9 0 0 1 18 0z',
@@ -25,16 +26,24 @@ const shapes = /** @type {const} */ ({
  * A picture that says nothing to a screen reader: what it stands beside has a name.
  *
  * @param {IconName} name
- * @returns {SVGSVGElement}
  */
 export function icon(name) {
+  return picture(shapes[name]);
+}
+
+/**
+ * The same for a shape that only one place uses.
+ *
+ * @param {string} shape
+ */
+export function picture(shape) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
   svg.setAttribute('viewBox', '0 0 24 24');
   svg.setAttribute('class', 'icon');
   svg.setAttribute('aria-hidden', 'true');
   const path = document.createElementNS(space, 'path');
-  path.setAttribute('d', shapes[name]);
+  path.setAttribute('d', shape);
   svg.append(path);
   return svg;
 }

@@ -54,34 +54,40 @@ export function clock(seconds) {
   return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
 }
 
-const moment = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+const DAY_MS = 86_400_000;
 
 /**
- * A timestamp in the reader's time zone and language, or null if it is not one.
+ * The moment that a timestamp means, or null if it is not one.
  *
  * @param {unknown} value
- * @returns {string | null}
+ * @returns {Date | null}
  */
-export function localTime(value) {
-  if (typeof value !== 'string' || !moment.test(value)) return null;
+export function dateOf(value) {
+  if (typeof value !== 'string' || !timestamp.test(value)) return null;
   const date = new Date(value);
-  if (Number.isNaN(date.getTime())) return null;
-  return date.toLocaleString(undefined, {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
+  return Number.isNaN(date.getTime()) ? null : date;
 }
 
 /**
- * A text with its timestamps in the reader's time zone.
+ * When it is, in the reader's time zone and language: `tomorrow 10:00`, `Wednesday 10:00`, `17 Jan 2090, 10:00`.
  *
- * @param {string} text
+ * @param {Date} date
+ * @param {Date} now
  */
-export function inLocalTime(text) {
-  return text.replace(/\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g, (found) => localTime(found) ?? found);
+export function moment(date, now) {
+  const time = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
+  const days = dayNumber(date) - dayNumber(now);
+  if (Math.abs(days) <= 1) return `${new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(days, 'day')} ${time}`;
+  if (days > 0 && days < 7) return `${date.toLocaleDateString(undefined, { weekday: 'long' })} ${time}`;
+  const isThisYear = date.getFullYear() === now.getFullYear();
+  const year = isThisYear ? undefined : 'numeric';
+  return `${date.toLocaleDateString(undefined, { weekday: 'short', day: 'numeric', month: 'short', year })}, ${time}`;
+}
+
+/** Days since 1970 in the reader's time zone. @param {Date} date */
+function dayNumber(date) {
+  return Math.round(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) / DAY_MS);
 }
 
 /**

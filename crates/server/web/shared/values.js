@@ -1,7 +1,8 @@
 // Shows JSON: arguments as a table, anything else as text.
 
 import { h } from './dom.js';
-import { localTime } from './time.js';
+import { timeOf } from './human-time.js';
+import { dateOf } from './time.js';
 import { visible } from './visible.js';
 
 const MAX_JSON_CHARS = 20_000;
@@ -38,10 +39,10 @@ export function json(value) {
  */
 function shown(value) {
   const text = visible(typeof value === 'string' ? value : compact(value));
-  const local = localTime(value);
+  const date = dateOf(value);
   // Isolated, so that right-to-left text does not move its neighbours.
   const exact = h('bdi', {}, h('code', {}, text === '' ? '""' : text));
-  return local ? [exact, h('span', { class: 'quiet' }, ` ${local}, your time`)] : [exact];
+  return date ? [exact, h('span', { class: 'quiet' }, ' ', timeOf(date), ', your time')] : [exact];
 }
 
 /** On one line if it is short. @param {unknown} value */

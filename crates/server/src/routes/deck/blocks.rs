@@ -27,12 +27,16 @@ pub(super) struct BlockList {
 #[schemars(rename = "Block", rename_all = "camelCase")]
 #[expect(dead_code, reason = "only its schema is used")]
 struct BlockShape {
+    /// The client, or `address:` and an address whose new clients are blocked.
     client_id: String,
     until_ms: u64,
     /// The message to the user.
     message: String,
     session_id: String,
     at_ms: u64,
+    /// The address that is blocked with the client.
+    #[schemars(default)]
+    address: Option<String>,
 }
 
 pub(super) async fn list(State(app): Shared, _: Operator) -> Result<Json<BlockList>, ApiError> {

@@ -1,54 +1,27 @@
 //! `GET /api/deck/live`: audit events as they happen.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use http_body::Frame;
+use axum::response::Response;
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 
 use super::{Operator, Shared, audit_log, operation};
 use crate::app::App;
-use crate::deck::{FeedItem, next_item};
+use crate::deck::{FeedItem, RemoteFeed, next_item};
 use crate::error::ApiError;
-use crate::quota::Permit;
 use crate::routes::openapi::envelope::AuditLineShape;
 use crate::routes::openapi::schemas::one_of;
 use crate::routes::openapi::{Media, Operation};
+use crate::stream::feed_body::{KEEP_ALIVE_INTERVAL, Next, NextEvent, respond};
 use crate::stream::write_json;
-
-/// A comment is sent after this silence.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
 
 const STREAM: &str = "\
 data: {\"event\":\"tool_execution\",\"time\":\"2026-11-15T09:30:00.000Z\",\"sessionId\":\"ses_1\",\"clientId\":\"c_1\",\
 \"toolId\":\"kb_search\",\"duration\":12,\"ok\":true}\n\n\
 data: {\"lost\":40}\n\n";
-
-type NextEvent = Pin<Box<dyn Future<Output = Next> + Send>>;
-
-enum Next {
-    /// Bytes to send, and the future of the next.
-    Send(Vec<u8>, NextEvent),
-    /// The server is shutting down.
-    Stop,
-}
-
-/// Follows the audit feed until the reader leaves or the server stops.
-struct LiveBody {
-    next: Option<NextEvent>,
-    _permit: Permit,
-}
 
 #[derive(JsonSchema)]
 #[schemars(rename = "LiveEvent", untagged, transform = one_of)]
@@ -71,56 +44,58 @@ struct LostShape {
 pub(super) async fn get(State(app): Shared, _: Operator) -> Result<Response, ApiError> {
     let receiver = audit_log(&app)?.feed.follow();
     let permit = app.admission.admit_live_feed()?;
-    // A comment at once shows that the connection is open.
-    let next: NextEvent = Box::pin(async move { Next::Send(b": here\n\n".to_vec(), wait(app, receiver)) });
-    let body = LiveBody { next: Some(next), _permit: permit };
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
-    Ok((headers, Body::new(body)).into_response())
+    let nodes = app.nodes.clone();
+    let others = nodes.map(|nodes| RemoteFeed::follow(nodes, app.orchestrator.clone()));
+    Ok(respond(wait(app, receiver, others), permit))
 }
 
-fn wait(app: Arc<App>, mut receiver: Receiver<Arc<Value>>) -> NextEvent {
+/// What another node asks for: this node's own events.
+pub(in crate::routes) async fn follow_own_events(State(app): Shared) -> Result<Response, ApiError> {
+    let receiver = audit_log(&app)?.feed.follow();
+    let permit = app.admission.admit_live_feed()?;
+    Ok(respond(wait(app, receiver, None), permit))
+}
+
+fn wait(app: Arc<App>, mut receiver: Receiver<Arc<Value>>, mut others: Option<RemoteFeed>) -> NextEvent {
     Box::pin(async move {
         let mut out = Vec::new();
+        let remote = async {
+            match &mut others {
+                Some(others) => others.next().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             item = next_item(&mut receiver) => match item {
-                Some(FeedItem::Line(line)) => write_json(&mut out, &*line),
-                Some(FeedItem::Lost(lost)) => write_json(&mut out, &json!({ "lost": lost })),
+                Some(item) => write_item(&mut out, &item, app.orchestrator.node_name()),
                 None => return Next::Stop,
             },
+            item = remote => write_item(&mut out, &item, None),
             () = tokio::time::sleep(KEEP_ALIVE_INTERVAL) => out.extend_from_slice(b": keep-alive\n\n"),
             () = app.admission.wait_for_drain() => return Next::Stop,
         }
-        Next::Send(out, wait(app, receiver))
+        Next::Send(out, wait(app, receiver, others))
     })
 }
 
-impl http_body::Body for LiveBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(None) };
-        match std::task::ready!(next.as_mut().poll(context)) {
-            Next::Send(out, next) => {
-                self.next = Some(next);
-                Poll::Ready(Some(Ok(Frame::data(out.into()))))
-            }
-            Next::Stop => {
-                self.next = None;
-                Poll::Ready(None)
-            }
+/// Writes an event, with the name of this node where it is one of several.
+fn write_item(out: &mut Vec<u8>, item: &FeedItem, node: Option<&str>) {
+    match (item, node) {
+        (FeedItem::Line(line), None) => write_json(out, &**line),
+        (FeedItem::Line(line), Some(node)) => {
+            let mut line = Value::clone(line);
+            line["nodeName"] = json!(node);
+            write_json(out, &line);
         }
+        (FeedItem::Lost(lost), _) => write_json(out, &json!({ "lost": lost })),
     }
 }
 
 pub(super) fn describe() -> Operation {
     operation("followLive", "Follow audit events")
         .description(
-            "Server-sent events without end: lines of the audit log without their chain fields. A slow reader loses \
-             the oldest events and is told how many.",
+            "Server-sent events without end: lines of the audit log without their chain fields. Where several nodes share \
+             the store, those of all of them, each with its `nodeName`. A slow reader loses events and is told how many.",
         )
         .response(200, "The events.", vec![Media::events::<LiveEventShape>(STREAM)])
         .errors(&[404])

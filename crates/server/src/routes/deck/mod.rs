@@ -5,7 +5,10 @@
 mod audit;
 mod blocks;
 mod clients;
+mod feedback;
 mod live;
+mod mcp;
+mod nodes;
 mod overview;
 mod playground;
 mod quarantines;
@@ -33,6 +36,8 @@ use crate::caller::Caller;
 use crate::deck::AuditLogHandle;
 use crate::error::ApiError;
 
+pub(super) use live::follow_own_events;
+
 pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::at("/api/deck/overview").get(overview::get, overview::describe()),
@@ -54,8 +59,11 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
         Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::describe_list()),
         Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::describe_delete()),
+        Route::at("/api/deck/mcp").get(mcp::list, mcp::describe()),
+        Route::at("/api/deck/nodes").get(nodes::list, nodes::describe()),
         Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list()),
         Route::at("/api/deck/tasks/{id}").delete(tasks::delete, tasks::describe_delete()),
+        Route::at("/api/deck/feedback").get(feedback::list, feedback::describe()),
         Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase()),
         Route::at("/api/deck/playground").post(playground::post, playground::describe()),
     ]
@@ -71,7 +79,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Operator {
         match parts.extensions.get::<Caller>() {
             Some(caller) if caller.is_operator => Ok(Self(caller.clone())),
             _ => {
-                Err(ApiError::new(ErrorType::Auth, "Operators only: send the admin token as a bearer token.")
+                Err(ApiError::new(ErrorType::Auth, "Operators only: send the admin token as a bearer token, and not from a page of another origin.")
                     .with_status(StatusCode::FORBIDDEN))
             }
         }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{Operator, Shared, operation};
 use crate::deck::RecentCalls;
+use crate::model_trouble::TroubleReport;
 use crate::routes::openapi::Operation;
 use crate::routes::tools::ToolSummary;
 
@@ -51,6 +52,10 @@ struct SessionCounts {
 #[schemars(inline)]
 struct Models {
     text: String,
+    /// What is asked when it fails, or null.
+    fallback: Option<String>,
+    /// The trouble with the text model, or null if it answers.
+    trouble: Option<TroubleReport>,
     voice: Option<String>,
 }
 
@@ -114,6 +119,8 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
         },
         models: Models {
             text: app.text.model().to_owned(),
+            fallback: app.text.models().get(1).map(|model| model.name.clone()),
+            trouble: app.text.model_trouble().as_ref().map(TroubleReport::new),
             voice: app.voice.as_ref().map(|voice| voice.model().to_owned()),
         },
         audit: AuditOverview { is_kept: app.operations.audit.is_some(), lost_lines: counters.audit_lost },

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use quarterdeck_agents::text::Refusal;
+use quarterdeck_contracts::handler::HandlerFault;
 use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, ToolResponse};
 use quarterdeck_runtime::{
     Answer, Call, Client, ClientEvent, ConfirmationMode, Connection, PendingEnd, Reply, Session, random_hex,
@@ -64,6 +65,8 @@ pub(super) struct PlaygroundResponse {
     arguments: Option<Value>,
     /// The tool's own messages to the client.
     messages: Vec<Value>,
+    /// What went wrong inside the handler: what it threw, where, and what to do. Operators see it, and no other client.
+    fault: Option<HandlerFault>,
 }
 
 struct PlaygroundResult {
@@ -118,6 +121,7 @@ async fn play(
         reason,
         arguments,
         messages,
+        fault: session.take_fault().filter(|_| !answer.response.is_ok()),
     };
     answer.mark_delivered();
     Ok(body)
@@ -157,7 +161,8 @@ fn read_events(connection: &Connection, messages: &mut Vec<Value>) -> Option<Con
             ClientEvent::Message(_)
             | ClientEvent::Progress { .. }
             | ClientEvent::Partial { .. }
-            | ClientEvent::End(_) => {}
+            | ClientEvent::End(_)
+            | ClientEvent::Blocked { .. } => {}
         }
     }
     confirmation
@@ -176,7 +181,7 @@ pub(super) fn describe() -> Operation {
     let passed = json!({ "gate": "well_formed", "verdict": "passed" });
     let example = json!({
         "sessionId": "deck_1", "response": envelope::example(), "gates": [passed], "question": null, "reason": null, "arguments": null,
-        "messages": [],
+        "messages": [], "fault": null,
     });
     let args = json!({ "email": "nansen@fram.no" });
     let call = json!({ "tool": "validate_email", "args": args, "mode": "text", "approve": true });

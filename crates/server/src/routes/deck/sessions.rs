@@ -6,9 +6,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use quarterdeck_contracts::{CommitError, Mode};
 use quarterdeck_runtime::audit::{AuditMatches, Filter, Search};
-use quarterdeck_runtime::{
-    PendingEnd, SessionSummary, end_stored_session, find_session, list_recent_sessions,
-};
+use quarterdeck_runtime::{SessionSummary, find_holder, find_session, list_recent_sessions};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,7 +47,7 @@ pub(super) struct SessionsQuery {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionList {
     #[schemars(with = "Vec<SessionSummaryShape>")]
-    sessions: Vec<SessionSummary>,
+    sessions: Vec<DeckSession>,
     /// Matches among the scanned sessions, also beyond the limit.
     matching: usize,
     /// Sessions scanned.
@@ -58,11 +56,19 @@ pub(super) struct SessionList {
     is_complete: bool,
 }
 
+/// A session, and the node that has it.
+#[derive(Serialize)]
+struct DeckSession {
+    #[serde(flatten)]
+    summary: SessionSummary,
+    node: Option<String>,
+}
+
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Timeline {
     #[schemars(with = "SessionSummaryShape")]
-    session: SessionSummary,
+    session: DeckSession,
     /// The state, if it is in memory.
     #[schemars(schema_with = "nullable_object")]
     state: Option<Value>,
@@ -90,6 +96,8 @@ struct SessionSummaryShape {
     created_ms: u64,
     /// Milliseconds since 1970.
     seen_ms: u64,
+    /// The node that has it at present, or null: no node has, or the server is alone on its store.
+    node: Option<String>,
 }
 
 pub(super) async fn list(
@@ -110,12 +118,24 @@ pub(super) async fn list(
             && query.active.is_none_or(|active| session.is_active == active)
     });
     let recent = recent.await.map_err(|error| store_error(&error))?;
+    let mut sessions = Vec::new();
+    for summary in recent.sessions {
+        sessions.push(with_node(&app, summary).await?);
+    }
     Ok(Json(SessionList {
-        sessions: recent.sessions,
+        sessions,
         matching: recent.matching,
         looked_at: recent.examined,
         is_complete: recent.is_complete,
     }))
+}
+
+async fn with_node(app: &App, summary: SessionSummary) -> Result<DeckSession, ApiError> {
+    let node = match app.orchestrator.node_name() {
+        Some(_) if summary.is_active => find_holder(&**app.orchestrator.store(), &summary.id).await,
+        _ => Ok(None),
+    };
+    Ok(DeckSession { node: node.map_err(|error| store_error(&error))?, summary })
 }
 
 pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<Json<Timeline>, ApiError> {
@@ -127,7 +147,7 @@ pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<J
     let AuditMatches { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
     lines.reverse();
     Ok(Json(Timeline {
-        session: summary,
+        session: with_node(&app, summary).await?,
         state,
         timeline: lines,
         is_complete: next.is_none(),
@@ -158,16 +178,11 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Ends a session in memory or in the store; `false` if there is no active one.
+/// Ends a session in memory, on another node or in the store; `false` if there is no active one.
 pub(super) async fn end(app: &App, id: &str) -> Result<bool, ApiError> {
     // A client may resume a session just when it is ended in the store.
     for _ in 0..3 {
-        if let Some(session) = app.orchestrator.find(id) {
-            let was_active = session.state().is_active;
-            session.end(PendingEnd::with_reason("ended_by_operator")).await;
-            return Ok(was_active);
-        }
-        match end_stored_session(&**app.orchestrator.store(), id).await {
+        match app.orchestrator.end_session(id, "ended_by_operator").await {
             Ok(ended) => return Ok(ended),
             Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(store_error(&error)),
@@ -210,5 +225,6 @@ fn summary_example() -> Value {
     json!({
         "id": "ses_1", "clientId": "c_1", "mode": "text", "isActive": true, "turns": 3, "calls": 5,
         "registryVersion": "1.0.3fa9c2e1", "createdMs": 1_760_000_000_000_u64, "seenMs": 1_760_000_060_000_u64,
+        "node": "one",
     })
 }

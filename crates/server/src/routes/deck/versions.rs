@@ -82,6 +82,8 @@ struct VersionCountersShape {
     refused: u64,
     /// Steps of confirmations: `requested`, `approved`, `denied`, `expired` and others.
     confirmations: BTreeMap<String, u64>,
+    /// Ratings of answers that stand: `up` and `down`.
+    feedback: BTreeMap<String, u64>,
     average: f64,
     p50: f64,
     p95: f64,

@@ -48,19 +48,29 @@ const ERRORS: [ErrorRow; 13] = [
     ),
     (410, "Gone", ErrorType::SessionInactive, "The session has ended, or the confirmation has expired."),
     (413, "TooLarge", ErrorType::Validation, "The body is too large."),
-    (422, "Failed", ErrorType::Permanent, "The model failed, and an immediate retry will not help."),
     (
         426,
         "UpgradeRequired",
         ErrorType::Validation,
         "The request is no upgrade to a WebSocket of version 13.",
     ),
-    (429, "TooMany", ErrorType::RateLimit, "Too many requests, messages, answers, calls or connections."),
+    (
+        429,
+        "TooMany",
+        ErrorType::RateLimit,
+        "Too many requests, messages, answers, calls or connections, or the model's provider limits the rate.",
+    ),
+    (
+        502,
+        "BadGateway",
+        ErrorType::Transient,
+        "The model's provider refused the request, or its answer broke off or cannot be read.",
+    ),
     (
         503,
         "Unavailable",
         ErrorType::Transient,
-        "The server is shutting down, at capacity or failed. Try again.",
+        "The server is shutting down, at capacity or failed, or the model does not answer. Try again.",
     ),
 ];
 
@@ -90,7 +100,7 @@ fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat, schemas
     match status {
         401 => headers.push("WWW-Authenticate"),
         405 => headers.push("Allow"),
-        409 | 429 | 503 => headers.push("Retry-After"),
+        409 | 429 | 502 | 503 => headers.push("Retry-After"),
         _ => {}
     }
     let headers: Map<String, Value> =
@@ -106,7 +116,7 @@ fn response(&(status, _, kind, meaning): &ErrorRow, format: ErrorFormat, schemas
 }
 
 fn example(status: u16, kind: ErrorType, meaning: &str) -> Value {
-    let retryable = matches!(status, 408 | 409 | 429 | 503);
+    let retryable = matches!(status, 408 | 409 | 429 | 502 | 503);
     let mut example = json!({ "error": { "type": kind, "message": meaning, "retryable": retryable } });
     if kind == ErrorType::Blocked {
         example["error"]["message"] = "You are blocked until 2026-11-15T12:00:00Z.".into();

@@ -25,15 +25,18 @@ const ABOUT: &str = "\
 A tool runtime for text and voice agents.
 
 **Clients.** A client is identified by a signed cookie, which the server sets on the first request, by the subject of \
-a bearer token if token verification is configured, or by an API key sent as a bearer token. Nothing in a body changes \
-the client. The operator can require a token or a key for `/v1`, `/api` or `/voice`; for other machines `/v1` requires \
+a bearer token if token verification is configured, or by an API key sent as a bearer token. A client without any of \
+them gets a session token in the metadata of the part `start` of an answer, and with a ticket for a call; it returns the \
+latest one in the header `X-Quarterdeck-Session`. A session token is for the origin it was given to, expires after a day, \
+and is refused with 401 and `details.header` where it does not hold: the client then sends the request again without it. \
+Nothing in a body or an address changes the client. The operator can require a token or a key for `/v1`, `/api` or `/voice`; for other machines `/v1` requires \
 one as soon as either is configured. A malformed credential, another scheme or several credentials are refused \
 everywhere.
 
 **Errors** have one format, `{\"error\":{\"type\",\"message\",\"retryable\",\"details\"?}}`; under `/v1` the OpenAI \
 API's. Any path may answer 400 without exactly one `Host`, 401 for a missing or invalid credential, 403 for an \
-unlisted origin or an unknown host name, 429 for too many requests of an address, and 405, with `Allow`, for another \
-method. `Retry-After` tells how long to wait. A malformed request head gets a bare 400, or 431 if it is too large; a \
+unlisted origin, an unknown host name or a blocked client, 429 for too many requests of an address, and 405, with \
+`Allow`, for another method. `Retry-After` tells how long to wait. A malformed request head gets a bare 400, or 431 if it is too large; a \
 connection over the limit of its address gets 503 and is closed.
 
 **Limits.** Bodies, heads and the nesting of JSON are limited. A body is read as JSON whatever its content type. \

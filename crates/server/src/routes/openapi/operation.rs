@@ -148,6 +148,10 @@ impl Media {
         Self::new::<String>("text/html")
     }
 
+    pub(crate) fn script() -> Self {
+        Self::new::<String>("text/javascript")
+    }
+
     /// Bytes, which have no schema.
     pub(crate) fn binary(kind: &'static str) -> Self {
         Self::new::<Bytes>(kind)

@@ -19,6 +19,7 @@ fn link() -> (Page, WebSocketLink<DuplexStream>) {
     let context = LinkContext {
         resume_token: Box::new(|session| format!("token of {session}")),
         now_ms: Box::new(|| 1_000_000),
+        show: Shown::default(),
         _permit: None,
     };
     let socket = WebSocket::new(ours, Role::Server, LIMITS, &[]);

@@ -4,7 +4,9 @@ mod access;
 mod acting;
 mod following;
 mod looking;
+mod nodes;
 mod playing;
+mod upstreams;
 mod versions;
 
 use serde_json::{Value, json};
@@ -23,6 +25,15 @@ async fn client_with_call(world: &World) -> (String, String, String) {
     assert_eq!(approved.status, 200);
     let client = world.client_of(&cookie).await;
     (cookie, client, session)
+}
+
+/// Whether the page of the metrics has every series of a scrape.
+fn assert_documented(scraped: &str) {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/METRICS.md")).unwrap();
+    let series = scraped.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let missing: Vec<_> = series.filter(|name| !page.contains(&format!("| `{name}` |"))).collect();
+    assert!(missing.is_empty(), "docs/METRICS.md lacks the series {missing:?}");
 }
 
 async fn get(world: &World, path: &str) -> Value {

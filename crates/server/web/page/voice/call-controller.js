@@ -1,6 +1,7 @@
 // Starts one call at a time, shows it, and adds its transcript to the chat.
 
 import { newId } from '../../shared/api.js';
+import { focusedBeside } from '../../shared/dom.js';
 import { newMessage } from '../model.js';
 import { Call } from './call.js';
 import { CallView } from './call-view.js';
@@ -11,8 +12,8 @@ import { CallView } from './call-view.js';
 export class CallController extends EventTarget {
   /** @type {Call | null} */
   #call = null;
-  /** Whether the model understands typed text only. */
-  isTyped = false;
+  /** @type {import('./call.js').VoiceAbilities} */
+  abilities = { hears: true, speaks: true };
   /** Ends the chat's subscription to the call. */
   #subscription = new AbortController();
 
@@ -44,7 +45,7 @@ export class CallController extends EventTarget {
   async call({ sessionId, pendingRequest }) {
     if (this.#call) return;
     this.chat.stop();
-    const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined }, this.isTyped);
+    const call = new Call({ sessionId, pendingRequest: pendingRequest || undefined }, this.abilities);
     this.#call = call;
     this.#subscription = new AbortController();
     const { signal } = this.#subscription;
@@ -85,7 +86,7 @@ export class CallController extends EventTarget {
   /** @param {{ text?: string, notice?: string }} end */
   #onOver({ text, notice }) {
     this.#call = null;
-    const hadFocus = this.view.contains(document.activeElement);
+    const hadFocus = this.view.contains(focusedBeside(this.view));
     this.view.hide();
     const isSubscribed = !this.#subscription.signal.aborted;
     if (text && isSubscribed) this.chat.add({ ...newMessage(newId(), 'assistant', text), isSpoken: true });

@@ -10,6 +10,7 @@ const labels = {
   connecting: 'Connecting…',
   reconnecting: 'Connection lost, reconnecting…',
   listening: 'Listening',
+  reading: 'Type to it',
   thinking: 'Thinking…',
   looking: 'Running a tool…',
   speaking: 'Speaking',
@@ -18,7 +19,8 @@ const labels = {
 
 export class CallView extends HTMLElement {
   #state = h('strong', { class: 'call-state', 'data-testid': 'voice-state', role: 'status' });
-  #provider = h('span', { class: 'quiet' });
+  #provider = h('span', { class: 'quiet', 'data-testid': 'voice-about' });
+  #option = h('label', { class: 'call-option' });
   #mute = h('button', {
     type: 'button',
     class: 'round',
@@ -50,8 +52,8 @@ export class CallView extends HTMLElement {
   #frame = 0;
 
   connectedCallback() {
-    const option = h('label', { class: 'call-option' }, this.#half, 'Mute me while the agent speaks');
-    const text = h('div', { class: 'call-words' }, this.#state, this.#provider, option);
+    fill(this.#option, this.#half, 'Mute me while the agent speaks');
+    const text = h('div', { class: 'call-words' }, this.#state, this.#provider, this.#option);
     const buttons = h('div', { class: 'call-buttons' }, this.#interrupt, this.#mute, this.#stop);
     fill(this, h('section', { class: 'call-bar', 'aria-label': 'Call' }, this.#orb, text, buttons));
     this.#mute.addEventListener('click', () => this.#call?.mute(!this.#call.isMuted));
@@ -82,8 +84,9 @@ export class CallView extends HTMLElement {
     if (call !== this.#call) return;
     this.dataset.state = call.state;
     setText(this.#state, labels[call.state]);
-    const hint = call.isTyped ? ': understands typed text only' : '';
-    setText(this.#provider, call.provider && `${call.provider}${hint}`);
+    setText(this.#provider, about(call));
+    this.#mute.hidden = !call.hasMicrophone;
+    this.#option.hidden = !call.hasMicrophone;
     this.#interrupt.disabled = call.state !== 'speaking';
     const pressed = String(call.isMuted);
     if (this.#mute.getAttribute('aria-pressed') !== pressed || !this.#mute.firstChild) {
@@ -97,6 +100,16 @@ export class CallView extends HTMLElement {
     this.#orb.style.setProperty('--level', this.#call.level().toFixed(3));
     this.#frame = requestAnimationFrame(() => this.#measure());
   }
+}
+
+/** Who answers, and what it can do. @param {Call} call */
+function about(call) {
+  const abilities = [
+    !call.hears && 'It does not hear yet: type to it.',
+    call.isBrowserSpeaking && call.hasVoice && 'Your browser speaks its answers.',
+    call.isBrowserSpeaking && call.hasVoice === false && 'This browser has no voice, so you can only read its answers.',
+  ];
+  return [call.provider && `${call.provider}.`, ...abilities].filter(Boolean).join(' ');
 }
 
 customElements.define('qd-call', CallView);

@@ -2,13 +2,16 @@
 //
 // Events: `state`, `message` (detail: a caption that was added or changed), `notice`, `blocked`, `over`.
 
+import { lasting } from '../../shared/storage.js';
 import { explain } from '../explain.js';
 import { Loudspeaker, Microphone } from './audio.js';
+import { BrowserVoice } from './browser-voice.js';
 import { Captions } from './captions.js';
 import { WebSocketLink } from './websocket-link.js';
 
 /** @typedef {import('../model.js').ToolPart} ToolPart */
-/** @typedef {'connecting' | 'reconnecting' | 'listening' | 'thinking' | 'looking' | 'speaking' | 'muted'} State */
+/** @typedef {'connecting' | 'reconnecting' | 'listening' | 'reading' | 'thinking' | 'looking' | 'speaking' | 'muted'} State */
+/** @typedef {{ hears: boolean, speaks: boolean }} VoiceAbilities whether the model understands speech, and whether its audio is speech */
 
 /** How long to wait for the server's farewell. */
 const FAREWELL_TIMEOUT_MS = 2_500;
@@ -25,6 +28,12 @@ export class Call extends EventTarget {
   #link = new WebSocketLink(() => this.#startMessage());
   #microphone = new Microphone();
   #loudspeaker = new Loudspeaker();
+  /** Speaks where the server does not. @type {BrowserVoice | null} */
+  #browserVoice = null;
+  /** Whether the server's audio is speech. @type {boolean | null} */
+  #speaks = null;
+  /** Whether anything speaks; null until that is known. @type {boolean | null} */
+  hasVoice = null;
   #captions = new Captions((message) => this.#emit('message', message));
   /** @type {{ sessionId?: string, resumeToken?: string, pendingRequest?: string }} */
   #start;
@@ -40,17 +49,20 @@ export class Call extends EventTarget {
   #lastError = '';
   isMuted = false;
   /** Whether the microphone is muted while the agent speaks, for rooms where it would hear itself. */
-  isHalfDuplex = localStorage.getItem('quarterdeck.half-duplex') === 'yes';
+  isHalfDuplex = lasting.get('quarterdeck.half-duplex') === 'yes';
   provider = '';
+  /** Whether there is a microphone that the agent could be heard by. */
+  hasMicrophone = false;
 
   /**
    * @param {{ sessionId?: string, pendingRequest?: string }} start
-   * @param {boolean} isTyped whether the model understands typed text only
+   * @param {VoiceAbilities} abilities
    */
-  constructor(start, isTyped) {
+  constructor(start, { hears, speaks }) {
     super();
     this.#start = start;
-    this.isTyped = isTyped;
+    this.hears = hears;
+    this.#setSpeaks(speaks);
     this.#link.addEventListener('message', (event) => this.#onMessage(/** @type {CustomEvent} */ (event).detail));
     this.#link.addEventListener('audio', (event) => this.#onAudio(/** @type {CustomEvent} */ (event).detail));
     this.#link.addEventListener('lost', () => this.#onLost());
@@ -64,7 +76,13 @@ export class Call extends EventTarget {
     if (this.#isPlaying) return 'speaking';
     if (this.#captions.isToolRunning) return 'looking';
     if (this.#isThinking) return 'thinking';
+    if (!this.hasMicrophone) return 'reading';
     return this.isMuted ? 'muted' : 'listening';
+  }
+
+  /** Whether the browser speaks the agent's words. */
+  get isBrowserSpeaking() {
+    return this.#browserVoice !== null;
   }
 
   /** Opens the audio devices and connects. */
@@ -77,18 +95,39 @@ export class Call extends EventTarget {
       return this.#finish({ notice: microphoneError(error) });
     }
     if (this.#isOver) return this.#release();
-    this.#link.open();
+    void this.#link.open();
   }
 
   async #openMicrophone() {
+    // The browser's own voice is not filtered out of what its microphone hears. A model that would not understand it
+    // anyway would be interrupted by itself.
+    if (!this.hears && this.#browserVoice) return;
     try {
       await this.#microphone.open((frame) => this.#sendFrame(frame));
+      this.hasMicrophone = true;
     } catch (error) {
-      // A model that understands typed text only needs no microphone.
-      if (!this.isTyped) throw error;
-      this.isMuted = true;
+      // A model that does not hear needs no microphone.
+      if (this.hears) throw error;
       this.#emit('notice', 'No microphone. Type into the call.');
     }
+  }
+
+  /** @param {boolean} speaks whether the server's audio is speech */
+  #setSpeaks(speaks) {
+    if (speaks === this.#speaks) return;
+    this.#speaks = speaks;
+    this.#browserVoice?.close();
+    this.#browserVoice = null;
+    this.hasVoice = speaks || null;
+    if (speaks) return;
+    const voice = new BrowserVoice((state) => this.#onPlayback(state), document.documentElement.lang || 'en');
+    this.#browserVoice = voice;
+    void voice.isAvailable().then((isAvailable) => {
+      if (this.#browserVoice !== voice) return;
+      this.hasVoice = isAvailable;
+      if (!isAvailable) voice.flush();
+      this.#emit('state');
+    });
   }
 
   stop() {
@@ -138,17 +177,18 @@ export class Call extends EventTarget {
   /** @param {boolean} isHalfDuplex */
   setHalfDuplex(isHalfDuplex) {
     this.isHalfDuplex = isHalfDuplex;
-    localStorage.setItem('quarterdeck.half-duplex', isHalfDuplex ? 'yes' : 'no');
+    lasting.set('quarterdeck.half-duplex', isHalfDuplex ? 'yes' : 'no');
   }
 
   /** The level, from 0 to 1, of the agent while it speaks and otherwise of the microphone. */
   level() {
-    if (this.#isPlaying) return this.#loudspeaker.level();
+    // A browser does not tell how loud its voice is.
+    if (this.#isPlaying) return this.#browserVoice ? 0.4 : this.#loudspeaker.level();
     return this.#isSending ? this.#microphone.level() : 0;
   }
 
   get #isSending() {
-    return this.#isReady && !this.isMuted && !(this.isHalfDuplex && this.#isPlaying);
+    return this.hasMicrophone && this.#isReady && !this.isMuted && !(this.isHalfDuplex && this.#isPlaying);
   }
 
   #startMessage() {
@@ -163,7 +203,8 @@ export class Call extends EventTarget {
 
   /** @param {ArrayBuffer} samples */
   #onAudio(samples) {
-    if (this.#isDiscardingAudio || this.#isOver) return;
+    // Audio that is not speech only keeps time.
+    if (this.#isDiscardingAudio || this.#isOver || this.#browserVoice) return;
     this.#isThinking = false;
     this.#loudspeaker.play(samples);
   }
@@ -177,7 +218,15 @@ export class Call extends EventTarget {
 
   #stopPlayback() {
     this.#loudspeaker.flush();
+    this.#browserVoice?.flush();
     this.#isPlaying = false;
+  }
+
+  /** Speaks what stands in the transcript, where nothing else does. @param {string} words */
+  #speak(words) {
+    if (!this.#browserVoice || this.#isDiscardingAudio) return;
+    this.#isThinking = false;
+    if (this.hasVoice !== false) this.#browserVoice.add(words);
   }
 
   /** @param {boolean} isOpen */
@@ -199,9 +248,11 @@ export class Call extends EventTarget {
           this.#setTurnOpen(true);
         }
         captions.addTranscript(message.role === 'user' ? 'user' : 'assistant', message.text, message.final === true);
+        if (message.role === 'assistant' && message.final) this.#speak(message.text);
         break;
       case 'tool_call':
         this.#isTurnOpen = true;
+        this.#browserVoice?.end();
         captions.addCall(message);
         break;
       case 'tool_result':
@@ -224,6 +275,9 @@ export class Call extends EventTarget {
         captions.end();
         break;
       case 'turn_complete':
+        this.#browserVoice?.end();
+        // Where nothing speaks, what was said has been read.
+        if (this.hasVoice === false) this.#onPlayback('empty');
         this.#setTurnOpen(false);
         captions.end();
         break;
@@ -245,7 +299,9 @@ export class Call extends EventTarget {
   }
 
   /** @param {Extract<Api.VoiceMessage, { type: 'ready' }>} ready */
-  #ready({ sessionId, resumeToken, resumed, provider }) {
+  #ready({ sessionId, resumeToken, resumed, provider, speaks }) {
+    // A server that does not say sends speech.
+    this.#setSpeaks(speaks !== false);
     // The request was handed over; a later connection only resumes.
     this.#start = { sessionId, resumeToken };
     this.provider = provider;
@@ -284,6 +340,7 @@ export class Call extends EventTarget {
   #release() {
     this.#microphone.close();
     this.#loudspeaker.close();
+    this.#browserVoice?.close();
   }
 
   /** @param {string} name @param {unknown} [detail] */

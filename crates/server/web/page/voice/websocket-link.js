@@ -2,10 +2,20 @@
 //
 // Events: `told` (detail: a message), `audio` (detail: samples), `lost`, `closed` (detail: code, reason, hadOpened).
 
+import { ApiError, post } from '../../shared/api.js';
+import { isForeign, server } from '../../shared/server.js';
+import { keepToken } from '../../shared/session-token.js';
+
 /** Audio buffered in the browser, and queued here: half a second of 16 kHz each. */
 const MAX_BUFFERED_BYTES = 16_000;
 const MAX_QUEUED_FRAMES = 25;
 const RECONNECT_TIMEOUT_MS = 60_000;
+/** A connection that was lost is opened again at once, since another server may have the call in a moment; then after a pause
+ * that doubles. */
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+/** How long a connection may take to open. A load balancer may have sent it to a server that is gone. */
+const OPEN_TIMEOUT_MS = 3_000;
 /** Close codes after which reconnecting is pointless. */
 const FINAL_CLOSE_CODES = new Set([1000, 1008, 1009, 1011, 1013, 4001, 4002]);
 
@@ -17,8 +27,9 @@ export class WebSocketLink extends EventTarget {
   #isOver = false;
   #hasOpened = false;
   #lostAt = 0;
-  #retryDelay = 250;
+  #retryDelay = 0;
   #timer = 0;
+  #openTimer = 0;
 
   /** @param {() => object} start the first message of each connection */
   constructor(start) {
@@ -26,13 +37,27 @@ export class WebSocketLink extends EventTarget {
     this.start = start;
   }
 
-  open() {
-    const address = new URL('/voice', location.href);
+  async open() {
+    const address = new URL('/voice', server);
     address.protocol = address.protocol.replace('http', 'ws');
+    try {
+      // No cookie goes to a server of another origin, and a WebSocket has no headers: a ticket says whose call it is.
+      if (isForeign) address.searchParams.set('ticket', await fetchTicket());
+    } catch (error) {
+      return this.#onRefused(error);
+    }
+    if (!this.#isOver) this.#connect(address);
+  }
+
+  /** @param {URL} address */
+  #connect(address) {
     const socket = new WebSocket(address);
     socket.binaryType = 'arraybuffer';
     this.#socket = socket;
+    clearTimeout(this.#openTimer);
+    this.#openTimer = setTimeout(() => this.#giveUpOn(socket), OPEN_TIMEOUT_MS);
     socket.addEventListener('open', () => {
+      clearTimeout(this.#openTimer);
       this.#hasOpened = true;
       socket.send(JSON.stringify({ type: 'start', ...this.start() }));
     });
@@ -49,7 +74,15 @@ export class WebSocketLink extends EventTarget {
   /** The server is ready: a later loss starts a new retry period. */
   markReady() {
     this.#lostAt = 0;
-    this.#retryDelay = 250;
+    this.#retryDelay = 0;
+  }
+
+  /** Closes a connection that does not open, without waiting for the browser to notice. @param {WebSocket} socket */
+  #giveUpOn(socket) {
+    if (socket !== this.#socket || socket.readyState !== WebSocket.CONNECTING) return;
+    this.#socket = null;
+    socket.close();
+    this.#onClose({ code: 1006, reason: '' });
   }
 
   /** Returns whether it was sent. @param {object} message */
@@ -74,13 +107,22 @@ export class WebSocketLink extends EventTarget {
   close() {
     this.#isOver = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#openTimer);
     this.#socket?.close(1000);
     this.#socket = null;
   }
 
-  /** @param {CloseEvent} event */
+  /** No ticket was given. @param {unknown} error */
+  #onRefused(error) {
+    const isRefusal = error instanceof ApiError && error.status !== 503;
+    if (isRefusal) this.#emit('message', { type: 'error', error });
+    this.#onClose({ code: isRefusal ? 1008 : 1006, reason: '' });
+  }
+
+  /** @param {{ code: number, reason: string }} event */
   #onClose({ code, reason }) {
     this.#frames = [];
+    clearTimeout(this.#openTimer);
     if (this.#isOver) return;
     this.#lostAt ||= Date.now();
     const isGivenUp =
@@ -90,12 +132,20 @@ export class WebSocketLink extends EventTarget {
       return this.#emit('closed', { code, reason, hadOpened: this.#hasOpened });
     }
     this.#emit('lost');
-    this.#timer = setTimeout(() => this.open(), this.#retryDelay);
-    this.#retryDelay = Math.min(this.#retryDelay * 1.7, 5_000);
+    // Not all at the same moment: all calls of a server are lost with it.
+    this.#timer = setTimeout(() => void this.open(), this.#retryDelay * (0.75 + Math.random() / 2));
+    this.#retryDelay = Math.min(Math.max(this.#retryDelay * 2, FIRST_PAUSE_MS), MAX_PAUSE_MS);
   }
 
   /** @param {string} name @param {unknown} [detail] */
   #emit(name, detail) {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
+}
+
+/** A ticket for one connection. @returns {Promise<string>} */
+async function fetchTicket() {
+  const { ticket, sessionToken } = await (await post('/api/voice/ticket', {})).json();
+  keepToken(sessionToken);
+  return ticket;
 }

@@ -120,8 +120,12 @@ async fn a_message_that_is_too_large_gets_a_typed_error_and_1009() {
 #[tokio::test]
 async fn unread_control_messages_are_bounded() {
     let (page, ours) = duplex(1_000);
-    let context =
-        LinkContext { resume_token: Box::new(str::to_owned), now_ms: Box::new(|| 0), _permit: None };
+    let context = LinkContext {
+        resume_token: Box::new(str::to_owned),
+        now_ms: Box::new(|| 0),
+        show: Shown::default(),
+        _permit: None,
+    };
     let mut link = WebSocketLink::new(WebSocket::new(ours, Role::Server, LIMITS, &[]), context);
     let text = "x".repeat(1_000);
     for _ in 0..10_000 {

@@ -75,10 +75,11 @@ async fn every_server_message_has_its_json() {
                 is_resumed: true,
                 tools_version: "r",
                 provider: "gemini/live",
+                speaks: true,
             },
             json!({
                 "type": "ready", "sessionId": "ses_1", "resumeToken": "token of ses_1", "resumed": true,
-                "toolsVersion": "r", "provider": "gemini/live",
+                "toolsVersion": "r", "provider": "gemini/live", "speaks": true,
                 "audio": { "input": pcm16(16_000), "output": pcm16(24_000) },
             }),
         ),

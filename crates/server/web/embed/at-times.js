@@ -1,0 +1,7 @@
+// What the embedded chat needs only at times: a record that is opened, calls that go on in the background, a block.
+
+import { BlockView } from '../page/block-view.js';
+import { RecordPanel } from '../page/record-panel.js';
+import { Tasks } from '../page/tasks.js';
+
+export const parts = { BlockView, RecordPanel, Tasks };
