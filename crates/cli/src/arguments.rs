@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod knowledge;
+pub(crate) mod mcp;
 pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod serve;
@@ -9,12 +10,13 @@ pub(crate) mod simulate;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use quarterdeck_host_js::PrivateHost;
+use quarterdeck_outbound::PrivateHost;
 
 use knowledge::{KbCommand, KbFolder};
+use mcp::McpCommand;
 use operator::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
-    QuarantinesOptions, SessionsOptions, TasksOptions,
+    QuarantinesOptions, SessionsOptions, StoreCommand, TasksOptions,
 };
 use registry::RegistryCommand;
 use serve::{ConfigOptions, ServeOptions};
@@ -40,7 +42,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve the agents over HTTP; compiles the tools first if they have changed
     #[command(
-        after_help = "Example:\n  quarterdeck serve\n  quarterdeck serve --listen 127.0.0.1:9000 --data /var/lib/quarterdeck"
+        after_help = "Example:\n  quarterdeck serve\n  quarterdeck serve --watch\n  quarterdeck serve --listen 127.0.0.1:9000 --data /var/lib/quarterdeck"
     )]
     Serve(ServeOptions),
     /// Compile tool folders into one artifact
@@ -112,6 +114,13 @@ pub(crate) enum Command {
     /// List clients, or erase the data of one
     #[command(after_help = "Example:\n  quarterdeck clients\n  quarterdeck clients erase web-4711")]
     Clients(ClientsOptions),
+    /// Read what tools have stored, and check, copy, migrate or vacuum the store
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck store list\n  quarterdeck store get web-4711 set_reminder next\n  \
+                      quarterdeck store copy --from sqlite:.quarterdeck/quarterdeck.db --to postgres://qd@db.example/qd"
+    )]
+    Store(StoreCommand),
     /// Back up the store to a new file
     #[command(
         after_help = "The copy may be made while a server runs. It holds sessions, calls, confirmations, blocks, rate limits, \
@@ -132,6 +141,12 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck kb search \"who led the second expedition\"\n  quarterdeck kb check"
     )]
     Kb(KbCommand),
+    /// Use tools of MCP servers: add a server, import its tools as folders, keep them current
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck mcp add time --command uvx -- mcp-server-time\n  quarterdeck mcp import time"
+    )]
+    Mcp(McpCommand),
     /// Show the effective configuration and the origin of each value
     #[command(
         after_help = "Flags win over environment variables, which win over the file. docs/CONFIGURATION.md has every key.\n\n\

@@ -7,7 +7,9 @@
 
 mod auth;
 mod calendars;
+pub(crate) mod edit;
 mod endpoint;
+mod fallback;
 mod file;
 mod folders;
 mod grants;
@@ -15,7 +17,10 @@ mod images;
 mod invitations;
 mod kinds;
 mod listing;
+mod mcp;
+mod mcp_server;
 mod origin;
+mod page;
 mod policy;
 mod problem;
 mod raw;
@@ -23,6 +28,7 @@ mod reader;
 mod reference;
 mod secret;
 mod server;
+mod store;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -33,21 +39,27 @@ mod voice;
 mod zoom;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use quarterdeck_runtime::{Policy, Topics, VersionSettings};
+use quarterdeck_server::PageSettingsHandle;
 
 use crate::arguments::serve::ServeOptions;
 use crate::environment;
 use crate::handler_access::Grants;
+use crate::node_data::NodeData;
 
 pub(crate) use auth::{Algorithm, Auth, TokenKey};
 pub(crate) use calendars::{CalendarBackend, CalendarSettings};
 pub(crate) use folders::{ArtifactRule, Folders, LogFormat, Logs};
 pub(crate) use images::{ImageModel, Images};
 pub(crate) use listing::Listing;
+pub(crate) use mcp::{McpServers, TABLE as MCP_TABLE, sounds_secret};
+pub(crate) use mcp_server::McpServing;
 pub(crate) use problem::Problems;
 pub(crate) use raw::Variables;
 pub(crate) use server::{CookieSecret, Server};
+pub(crate) use store::{Cluster, MigrateSchema, StoreConfig};
 pub(crate) use text::{ChatProvider, Text};
 pub(crate) use topics::{default_topics, warn_about_missing_lists};
 pub(crate) use voice::{LiveProvider, Voice};
@@ -62,14 +74,19 @@ use value::Value;
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) server: Server,
+    pub(crate) store: StoreConfig,
+    pub(crate) cluster: Cluster,
     pub(crate) auth: Auth,
     pub(crate) text: Text,
     pub(crate) voice: Voice,
     pub(crate) images: Images,
+    pub(crate) mcp_serving: McpServing,
     pub(crate) policy: Policy,
     pub(crate) folders: Folders,
     /// What tools are granted.
     pub(crate) grants: Grants,
+    /// MCP servers whose tools are imported.
+    pub(crate) mcp: McpServers,
     pub(crate) versions: VersionSettings,
     pub(crate) calendar: CalendarSettings,
     pub(crate) logs: Logs,
@@ -84,9 +101,13 @@ pub(crate) struct Config {
 pub(crate) struct LocalConfig {
     /// Where a running server is reached.
     pub(crate) server: Server,
+    pub(crate) store: StoreConfig,
+    pub(crate) cluster: Cluster,
     pub(crate) folders: Folders,
     /// What tools are granted; secrets that this environment does not have are missing.
     pub(crate) grants: Grants,
+    /// MCP servers whose tools are imported; headers that this environment does not have are missing.
+    pub(crate) mcp: McpServers,
     pub(crate) calendar: CalendarSettings,
     pub(crate) topics: Topics,
 }
@@ -96,6 +117,8 @@ pub(crate) struct LocalConfig {
 pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
     pub(crate) listing: Listing,
+    /// Why the configured chat model cannot be used. The built-in one answers instead.
+    pub(crate) model_problems: Problems,
 }
 
 impl Config {
@@ -104,15 +127,26 @@ impl Config {
         load(options, environment::variables())
     }
 
+    /// The data folder and the store of this node.
+    pub(crate) fn node_data(&self) -> NodeData {
+        NodeData::new(&self.folders.data, &self.store, &self.cluster)
+    }
+
     fn read(from: &mut Reader) -> Self {
         let mut server = server::server(from);
+        server.settings.page = PageSettingsHandle::new(page::page(from));
+        let store = store::store(from);
+        let cluster = store::cluster(from, server.listen, store.is_shared());
         let auth = auth::auth(from, &mut server.settings.required);
-        let text = text::text(from);
+        let mut text = text::text(from, server.listen.port());
+        fallback::fallback(from, &mut text);
         let voice = voice::voice(from, server.settings.voice_connections);
         let images = images::images(from);
+        let mcp_serving = mcp_server::mcp_server(from, server.settings.max_body_bytes);
         let mut policy = policy::policy(from);
         let folders = folders::folders(from);
         let grants = grants::grants(from);
+        let mcp = mcp::servers(from);
         let versions = folders::versions(from, &mut policy.organisation_claim);
         let calendar = calendars::calendar(from);
         let logs = folders::logs(from);
@@ -120,19 +154,31 @@ impl Config {
         let config_keys = folders::config_keys(from);
         Self {
             server,
+            store,
+            cluster,
             auth,
             text,
             voice,
             images,
+            mcp_serving,
             policy,
             folders,
             grants,
+            mcp,
             versions,
             calendar,
             logs,
             topics,
             config_keys,
         }
+    }
+}
+
+/// The configuration file that these flags, or else the environment, name.
+pub(crate) fn file_of(options: &ServeOptions) -> PathBuf {
+    match chosen_file(options, &environment::variables()) {
+        ConfigFile::Default => file::DEFAULT_PATH.into(),
+        ConfigFile::Named(path, _) => path.into(),
     }
 }
 
@@ -150,33 +196,38 @@ fn load(options: &ServeOptions, variables: Variables) -> Result<LoadedConfig, Pr
 }
 
 fn load_raw(options: &ServeOptions, variables: &Variables) -> Result<RawConfig, Problems> {
+    let mut raw = RawConfig::default();
+    file::load_file(&chosen_file(options, variables), &mut raw).map_err(Problems::new)?;
+    Ok(raw)
+}
+
+fn chosen_file(options: &ServeOptions, variables: &Variables) -> ConfigFile {
     let by_variable = || {
         let path = variables.get(raw::CONFIG_FILE)?;
         Some(ConfigFile::Named(path.into(), Origin::Variable(raw::CONFIG_FILE.into())))
     };
     let by_flag =
         options.config.as_ref().map(|path| ConfigFile::Named(path.clone(), Origin::Flag("--config")));
-    let file = by_flag.or_else(by_variable).unwrap_or(ConfigFile::Default);
-    let mut raw = RawConfig::default();
-    file::load_file(&file, &mut raw).map_err(Problems::new)?;
-    Ok(raw)
+    by_flag.or_else(by_variable).unwrap_or(ConfigFile::Default)
 }
 
 /// Adds the environment and the flags to the file.
 fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result<LoadedConfig, Problems> {
     let (config, mut reader) = read(raw, variables, options);
     reader.problems.append(&mut reader.serve_problems);
-    match reader.problems.is_empty() {
-        true => Ok(LoadedConfig { config, listing: Listing::new(reader.rows, reader.sections) }),
-        false => Err(Problems::new(reader.problems)),
+    if !reader.problems.is_empty() {
+        reader.problems.append(&mut reader.model_problems);
+        return Err(Problems::new(reader.problems));
     }
+    let listing = Listing::new(reader.rows, reader.sections);
+    Ok(LoadedConfig { config, listing, model_problems: Problems::new(reader.model_problems) })
 }
 
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
-    let (Config { server, folders, grants, calendar, topics, .. }, reader) =
+    let (Config { server, store, cluster, folders, grants, mcp, calendar, topics, .. }, reader) =
         read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(LocalConfig { server, folders, grants, calendar, topics }),
+        true => Ok(LocalConfig { server, store, cluster, folders, grants, mcp, calendar, topics }),
         false => Err(Problems::new(reader.problems)),
     }
 }

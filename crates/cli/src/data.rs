@@ -4,10 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
-
-/// The name of this machine's audit chain in the store.
-pub(crate) const NODE: &str = "local";
+use anyhow::{Context, anyhow};
 
 pub(crate) fn store_file(data: &Path) -> PathBuf {
     data.join("quarterdeck.db")
@@ -15,6 +12,11 @@ pub(crate) fn store_file(data: &Path) -> PathBuf {
 
 pub(crate) fn audit_file(data: &Path) -> PathBuf {
     data.join("audit.jsonl")
+}
+
+/// What operators did while the server wrote its own trail.
+pub(crate) fn operator_audit_file(data: &Path) -> PathBuf {
+    data.join("audit-operator.jsonl")
 }
 
 /// Records, vectors and index of the knowledge base.
@@ -94,23 +96,18 @@ pub(crate) fn require_file(file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Locks the folder for this process until the file is dropped or the process ends.
+/// Locks a file for this process until it is dropped or the process ends; `None` where another process has locked it.
 ///
 /// Sessions live in one process, and the audit chain has one writer.
-pub(crate) fn lock(data: &Path) -> anyhow::Result<File> {
-    let path = data.join("lock");
+pub(crate) fn try_lock(path: &Path) -> anyhow::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(&path).with_context(|| format!("cannot open {}", path.display()))?;
+    let file = options.open(path).with_context(|| format!("cannot open {}", path.display()))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => bail!(
-            "another quarterdeck uses {}\n\
-             help: use the operators' page of the running server at /deck, or stop it and run this again",
-            data.display()
-        ),
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("cannot lock {}", path.display()))
         }

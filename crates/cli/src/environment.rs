@@ -65,10 +65,23 @@ pub(crate) fn user() -> String {
     name("USER").or_else(|| name("LOGNAME")).unwrap_or_else(|| "unknown".into())
 }
 
+/// The name of this machine, or an empty text where it has none to tell.
+pub(crate) fn host_name() -> String {
+    let files = ["/proc/sys/kernel/hostname", "/etc/hostname"];
+    let by_file = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    let by_variable = || ["HOSTNAME", "COMPUTERNAME"].iter().find_map(|name| std::env::var(name).ok());
+    by_file.or_else(by_variable).unwrap_or_default().trim().to_owned()
+}
+
 /// Where embedding models are kept, for every project of this user.
 pub(crate) fn models_folder() -> Option<PathBuf> {
     let (cache, home) = (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"));
     quarterdeck_embedding::cache_directory(cache.as_deref(), home.as_deref())
+}
+
+/// A variable that a flag names.
+pub(crate) fn named(variable: &str) -> Option<String> {
+    std::env::var(variable).ok()
 }
 
 /// The variables of the configuration. A value that is not UTF-8 has replacement characters, and is refused there.

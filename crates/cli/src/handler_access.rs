@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{Artifact, Metadata};
-use quarterdeck_host_js::{FetchStandIn, PrivateHost, SecretText, ToolGrants};
+use quarterdeck_host_js::{FetchStandIn, ToolGrants};
+use quarterdeck_outbound::{PrivateHost, SecretText};
 use quarterdeck_runtime::Snapshot;
 
+use crate::config::McpServers;
 use crate::recorded_fetches::RecordedFetches;
 use crate::terminal::warn;
 
@@ -18,11 +20,13 @@ pub(crate) type Grants = BTreeMap<String, ToolGrants>;
 pub(crate) struct HandlerAccess {
     pub(crate) grants: Grants,
     pub(crate) stand_in: Option<Arc<dyn FetchStandIn>>,
+    /// The MCP servers that run imported tools.
+    pub(crate) servers: McpServers,
 }
 
 impl HandlerAccess {
-    pub(crate) fn new(grants: Grants) -> Self {
-        Self { grants, stand_in: None }
+    pub(crate) fn new(grants: Grants, servers: McpServers) -> Self {
+        Self { grants, stand_in: None, servers }
     }
 }
 
@@ -34,6 +38,9 @@ pub(crate) struct LocalAccess {
     pub(crate) private_hosts: Vec<PrivateHost>,
     pub(crate) secrets: SecretSource,
     pub(crate) recorded: Arc<RecordedFetches>,
+    /// The MCP servers that calls may reach. Examples and cases reach none: they are run by anyone who tries a tool, and
+    /// would act at a server that others run.
+    pub(crate) servers: McpServers,
 }
 
 /// Where the secrets of a command's calls come from.
@@ -51,7 +58,7 @@ impl LocalAccess {
     pub(crate) fn to_tools(&self, artifact: &Artifact) -> HandlerAccess {
         let tools = artifact.tools.iter().map(|tool| &tool.metadata);
         let grants = tools.map(|metadata| (metadata.tool_id.to_string(), self.to_tool(metadata))).collect();
-        HandlerAccess { grants, stand_in: Some(self.recorded.clone()) }
+        HandlerAccess { grants, stand_in: Some(self.recorded.clone()), servers: self.servers.clone() }
     }
 
     fn to_tool(&self, metadata: &Metadata) -> ToolGrants {

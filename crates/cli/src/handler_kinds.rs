@@ -7,6 +7,7 @@ use quarterdeck_compiler::{Inspectors, NativeInspector};
 use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
 use quarterdeck_host_js::{FetchConfig, HostConfig, JS_KIND, JsHost, JsInspector};
+use quarterdeck_host_mcp::{MCP_KIND, McpHost, McpInspector};
 use quarterdeck_runtime::{Hosts, Images as ImagesCapability, NativeHost};
 
 use crate::config::Images;
@@ -14,23 +15,25 @@ use crate::models;
 
 use crate::handler_access::HandlerAccess;
 
-/// What looks at handlers when a folder is built.
-pub(crate) fn inspectors() -> Inspectors {
+/// What looks at handlers when a folder is built; `mcp` may know the configured servers.
+pub(crate) fn inspectors(mcp: McpInspector) -> Inspectors {
     let compiled = quarterdeck_tools::handlers()
         .into_iter()
         .map(|handler| (handler.tool_id.to_owned(), handler.source_hash.to_owned()));
     Inspectors::default()
         .with(JS_KIND, Arc::new(JsInspector))
+        .with(MCP_KIND, Arc::new(mcp))
         .with(NATIVE_KIND, Arc::new(NativeInspector::new(compiled)))
 }
 
 /// What runs handlers, with what they may reach.
 pub(crate) fn hosts(access: &HandlerAccess) -> anyhow::Result<Hosts> {
-    let HandlerAccess { grants, stand_in } = access.clone();
+    let HandlerAccess { grants, stand_in, servers } = access.clone();
     let fetch = FetchConfig { grants, stand_in, ..FetchConfig::default() };
     let config = HostConfig { fetch, capabilities: capability_specs(), ..HostConfig::default() };
     Ok(Hosts::default()
         .with(JS_KIND, Arc::new(JsHost::new(config)?))
+        .with(MCP_KIND, Arc::new(McpHost::new(servers.into_values())))
         .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers()))))
 }
 

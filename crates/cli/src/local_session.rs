@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use quarterdeck_calendar::{CalendarConfig, Calendars, parse_given_events};
+use quarterdeck_contracts::handler::HandlerFault;
 use quarterdeck_contracts::{
     Case, CaseClient, Commit, ConfirmationAnswer, ConfirmationRequest, KnowledgeRecord, Mode, Store, Table,
     ToolResponse, shown_arguments, visible,
@@ -49,6 +50,8 @@ pub(crate) struct LocalSession {
 
 pub(crate) struct CallResult {
     pub(crate) response: Arc<ToolResponse>,
+    /// What went wrong inside the handler, if it failed for that.
+    pub(crate) fault: Option<HandlerFault>,
     /// The trace of the gates, as the audit log has it.
     pub(crate) gates: Value,
 }
@@ -175,7 +178,9 @@ impl LocalSession {
         let response = answered.map(take_response).unwrap_or_else(|| unreachable!("one call has one reply"));
         let response = self.wait_for_task(response).await;
         self.read_events();
-        CallResult { response, gates }
+        // One that was left by an attempt before the last is not the reason of a success.
+        let fault = self.session.take_fault().filter(|_| !response.is_ok());
+        CallResult { response, fault, gates }
     }
 
     /// What a call came to that goes on in the background: the process would take its task with it.
@@ -221,7 +226,10 @@ impl LocalSession {
                 self.ended_tasks.push(take_response(answer));
             }
             ClientEvent::Answer { answer, .. } => drop(take_response(answer)),
-            ClientEvent::Progress { .. } | ClientEvent::Partial { .. } | ClientEvent::End(_) => {}
+            ClientEvent::Progress { .. }
+            | ClientEvent::Partial { .. }
+            | ClientEvent::End(_)
+            | ClientEvent::Blocked { .. } => {}
         }
         None
     }

@@ -2,26 +2,37 @@
 
 mod admin_client;
 mod arguments;
+mod audit_chain;
 mod calendars;
 mod cases;
 mod commands;
 mod config;
 mod data;
 mod environment;
+mod folder_watcher;
 mod handler_access;
 mod handler_kinds;
+mod hot_reload;
+mod local_models;
 mod local_session;
 mod logs;
+mod mcp_proxy;
 mod models;
+mod newer_files;
+mod node_data;
 mod operator;
 mod output;
 mod permissions;
 mod previous_registry;
+mod prompts;
 mod recorded_fetches;
 mod registry;
+mod registry_changes;
 mod report;
 mod shutdown;
 mod store_loss;
+mod store_snapshot;
+mod store_url;
 mod terminal;
 mod times;
 mod wire;
@@ -84,9 +95,11 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Tasks(options) => commands::tasks::run(&options),
         Command::Clients(options) => commands::clients::run(&options),
+        Command::Store(command) => commands::store::run(&command),
         Command::Backup(options) => commands::backup::run(&options),
         Command::Calendar(command) => commands::calendar::run(&command),
         Command::Kb(command) => commands::kb::run(&command),
+        Command::Mcp(command) => commands::mcp::run(&command),
         Command::Config(options) => commands::config::run(&options),
         Command::Simulate(command) => commands::simulate::run(&command),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use quarterdeck_contracts::{ChatModel, ImageProvider, LiveConnecting, LiveModel, LiveSetup, Provider};
 use quarterdeck_rehearsal::{Rehearsal, Script};
-use quarterdeck_simulator::live::LiveSimulator;
+use quarterdeck_simulator::live::{LiveSimulator, Substitute};
 use quarterdeck_transports::live::{DialFuture, Dialer};
 use quarterdeck_transports::{
     Anthropic, Gemini, GeminiImages, GeminiLive, GeminiLiveConfig, OpenAi, OpenAiImages, OpenAiRealtime,
@@ -15,11 +15,31 @@ use serde_json::Value;
 use url::Url;
 
 use crate::arguments::simulate::Speech;
-use crate::commands::simulate::with_speech;
+use crate::commands::simulate::{SpeechSource, with_speech};
 use crate::config::{ChatProvider, ImageModel, LiveProvider};
+use crate::terminal::warn;
 
 /// Buffer between the live client and the built-in simulator.
 const PIPE_BYTES: usize = 64 << 10;
+
+/// The configured model. One that cannot be built is replaced by the built-in one, with a warning: a server that answers
+/// something is easier to put right than one that does not start. A script that was asked for is not replaced.
+pub(crate) fn chat_model_or_rehearsal(provider: &ChatProvider) -> anyhow::Result<Arc<dyn ChatModel>> {
+    match chat_model(provider) {
+        Err(error) if !matches!(provider, ChatProvider::Rehearsal { .. }) => {
+            warn_of_rehearsal(&format!("{error:#}"));
+            Ok(Arc::new(Rehearsal::new()))
+        }
+        built => built,
+    }
+}
+
+/// Says that the built-in model answers, and why the configured one does not.
+pub(crate) fn warn_of_rehearsal(reason: &str) {
+    warn(&format!(
+        "{reason}\n  until then the built-in rehearsal answers in the place of the configured chat model"
+    ));
+}
 
 pub(crate) fn chat_model(provider: &ChatProvider) -> anyhow::Result<Arc<dyn ChatModel>> {
     Ok(match provider {
@@ -55,30 +75,37 @@ pub(crate) async fn live_model(provider: &LiveProvider) -> anyhow::Result<Arc<dy
 }
 
 /// The simulator, reached through the provider's protocol but without a network. The rehearsal model answers.
-struct BuiltInSimulator(GeminiLive);
+struct BuiltInSimulator {
+    client: GeminiLive,
+    /// Whether a synthesiser is installed. Otherwise browsers speak.
+    speaks: bool,
+}
 
 async fn built_in_simulator() -> anyhow::Result<BuiltInSimulator> {
     let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
-    let (simulator, _) = with_speech(rehearsal, Speech::Auto).await?;
+    // A user would hear tones as a hum.
+    let rehearsal = rehearsal.with_substitute(Substitute::Silence);
+    let (simulator, speech) = with_speech(rehearsal, Speech::Auto).await?;
     let config = GeminiLiveConfig {
         base_url: "wss://simulator".into(),
         model: "simulator".into(),
         ..GeminiLiveConfig::new("simulator")
     };
-    Ok(BuiltInSimulator(GeminiLive::new(config)?.with_dialer(Arc::new(SimulatorDialer(simulator)))))
+    let client = GeminiLive::new(config)?.with_dialer(Arc::new(SimulatorDialer(simulator)));
+    Ok(BuiltInSimulator { client, speaks: speech == SpeechSource::Espeak })
 }
 
 impl LiveModel for BuiltInSimulator {
     fn declarations(&self) -> Provider {
-        self.0.declarations()
+        self.client.declarations()
     }
 
     fn fuller_declarations(&self) -> Option<Provider> {
-        self.0.fuller_declarations()
+        self.client.fuller_declarations()
     }
 
     fn declare(&self, name: &str, description: &str, parameters: &Value) -> Value {
-        self.0.declare(name, description, parameters)
+        self.client.declare(name, description, parameters)
     }
 
     fn name(&self) -> &str {
@@ -89,8 +116,16 @@ impl LiveModel for BuiltInSimulator {
         true
     }
 
+    fn speaks(&self) -> bool {
+        self.speaks
+    }
+
+    fn hears(&self) -> bool {
+        false
+    }
+
     fn connect(&self, setup: LiveSetup) -> LiveConnecting {
-        self.0.connect(setup)
+        self.client.connect(setup)
     }
 }
 

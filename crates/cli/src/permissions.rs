@@ -21,7 +21,7 @@ pub(crate) use unix::check;
 
 /// Elsewhere a file has the permissions of its folder.
 #[cfg(not(unix))]
-pub(crate) fn check(_: &std::path::Path, _: &[SecretFile]) -> anyhow::Result<()> {
+pub(crate) fn check(_: &crate::node_data::NodeData, _: &[SecretFile]) -> anyhow::Result<()> {
     Ok(())
 }
 
@@ -35,6 +35,8 @@ mod unix {
 
     use super::SecretFile;
     use crate::data;
+    use crate::node_data::NodeData;
+    use crate::store_url::StoreUrl;
     use crate::terminal::warn;
 
     const GROUP_OR_OTHERS: u32 = 0o077;
@@ -44,13 +46,18 @@ mod unix {
     const STICKY: u32 = 0o1000;
 
     /// Warns of what others may read or write, and refuses a secret that every user may write.
-    pub(crate) fn check(data: &Path, secrets: &[SecretFile]) -> anyhow::Result<()> {
+    pub(crate) fn check(node: &NodeData, secrets: &[SecretFile]) -> anyhow::Result<()> {
+        let data = &node.folder;
         let us = own_user(data);
         check_folder(data, us);
         for secret in secrets {
             check_secret(secret, us)?;
         }
-        for file in [data::store_file(data), data::audit_file(data), data::knowledge_file(data)] {
+        let store = match &node.url {
+            StoreUrl::Sqlite(file) => file.clone(),
+            StoreUrl::Postgres(_) => data::store_file(data),
+        };
+        for file in [store, data::audit_file(data), data::knowledge_file(data)] {
             if let Ok(found) = file.metadata()
                 && mode(&found) & GROUP_OR_OTHERS != 0
             {

@@ -17,6 +17,8 @@ use crate::handler_access::HandlerAccess;
 use crate::terminal::{info, warn};
 use crate::{data, handler_kinds, previous_registry, report, wire};
 
+const ARTIFACT: &str = "tool_registry.json";
+
 pub(crate) struct OpenedRegistry {
     pub(crate) registry: Registry,
     /// The same as an artifact with its handlers, to be stored.
@@ -51,7 +53,7 @@ impl Replacement {
 /// changed. `None` when the tools have problems, which have been reported.
 pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<Option<OpenedRegistry>> {
     let Folders { tools, data, artifact: rule, .. } = folders;
-    let artifact = tools.join("tool_registry.json");
+    let artifact = tools.join(ARTIFACT);
     // What was served before, and what lay in the folder, which compiling may write over.
     let mut before = vec![previous_registry::load(data)];
     let (registry, bundle) = match rule {
@@ -60,14 +62,14 @@ pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<
             Some(opened) => opened,
             None => {
                 before.push(load_artifact(&artifact).ok());
-                match compile(&artifact, tools, data, access)? {
+                match compile(tools, data, access)? {
                     Some(opened) => opened,
                     None => return Ok(None),
                 }
             }
         },
     };
-    registry.lock();
+    report::left_out(&registry.snapshot(), tools);
     let replacement = before.iter().flatten().find_map(|before| replacement(before, &registry));
     if let Some(replacement) = &replacement {
         info(&replacement.to_text());
@@ -138,7 +140,6 @@ fn open_fresh(
 }
 
 fn compile(
-    artifact: &Path,
     tools: &Path,
     folder: &Path,
     access: &HandlerAccess,
@@ -150,15 +151,20 @@ fn compile(
         return Ok(None);
     };
     let opened = load(compiled.clone(), tools, access)??;
-    // Both only save time at the next start; a folder that cannot be written to is served all the same.
-    match write_artifact(&compiled, artifact) {
-        Ok(()) => drop(data::write(&stamp(folder), fingerprint(tools)?.as_bytes())),
+    keep(&compiled, tools, folder, &fingerprint(tools)?);
+    Ok(Some(opened))
+}
+
+/// Writes a compiled artifact to its folder, with the fingerprint of the sources. Both only save time at the next start;
+/// a folder that cannot be written to is served all the same.
+pub(crate) fn keep(artifact: &Artifact, tools: &Path, data: &Path, fingerprint: &str) {
+    match write_artifact(artifact, &tools.join(ARTIFACT)) {
+        Ok(()) => drop(data::write(&stamp(data), fingerprint.as_bytes())),
         Err(error) => {
             let error = anyhow::Error::new(error);
             warn(&format!("the compiled tools are served, but not kept: {error:#}"));
         }
     }
-    Ok(Some(opened))
 }
 
 /// How a registry differs from another one; `None` when it does not.
@@ -194,8 +200,16 @@ fn stamp(folder: &Path) -> PathBuf {
 
 /// Names, sizes and times of all files in tool folders, and this program's own version: what is cheap to ask for and
 /// changes when any of them does. What lies beside the folders is the artifact, or one that is being written.
-fn fingerprint(tools: &Path) -> anyhow::Result<String> {
-    let mut lines = Vec::new();
+pub(crate) fn fingerprint(tools: &Path) -> anyhow::Result<String> {
+    let mut lines: Vec<_> = source_files(tools)?.iter().map(|path| file_line(path)).collect();
+    lines.sort();
+    lines.push(own_hashes());
+    Ok(sha256(lines.join("\n").as_bytes()))
+}
+
+/// All files in tool folders.
+pub(crate) fn source_files(tools: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     let mut folders = vec![tools.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).with_context(|| {
@@ -203,17 +217,19 @@ fn fingerprint(tools: &Path) -> anyhow::Result<String> {
         })?;
         for entry in entries {
             let entry = entry?;
-            let metadata = entry.metadata()?;
-            if metadata.is_dir() {
+            if entry.metadata()?.is_dir() {
                 folders.push(entry.path());
             } else if folder != tools {
-                lines.push(line(&entry.path(), &metadata));
+                files.push(entry.path());
             }
         }
     }
-    lines.sort();
-    lines.push(own_hashes());
-    Ok(sha256(lines.join("\n").as_bytes()))
+    Ok(files)
+}
+
+/// Name, size and time of one file; only its name if it cannot be looked at.
+pub(crate) fn file_line(path: &Path) -> String {
+    fs::metadata(path).map_or_else(|_| path.display().to_string(), |metadata| line(path, &metadata))
 }
 
 fn line(path: &Path, metadata: &fs::Metadata) -> String {

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use quarterdeck_compiler::{Compilation, Severity, Style, render, to_json};
+use quarterdeck_compiler::{Compilation, Severity, Style, render, render_fault, to_json};
+use quarterdeck_contracts::handler::HandlerFault;
 use quarterdeck_contracts::{CompiledTool, Provider, estimate_tokens};
+use quarterdeck_runtime::Snapshot;
 use serde_json::{Value, json};
 
 use crate::environment;
-use crate::terminal::{are_messages_logged, count, info, paint, table};
+use crate::terminal::{are_messages_logged, count, info, paint, table, warn};
 
 /// Prints every problem with its source excerpt.
 pub(crate) fn problems(compilation: &Compilation, tools: &Path) {
@@ -19,6 +21,25 @@ pub(crate) fn problems(compilation: &Compilation, tools: &Path) {
             (false, _) => info(&format!("{}\n", render(diagnostic, &folder, style))),
             (true, Severity::Error) => tracing::error!("{}", render(diagnostic, &folder, Style::Plain)),
             (true, _) => tracing::warn!("{}", render(diagnostic, &folder, Style::Plain)),
+        }
+    }
+}
+
+/// Prints what went wrong inside a handler, as problems of a build are printed.
+pub(crate) fn fault(fault: &HandlerFault, tools: &Path) {
+    info(&format!("{}\n", render_fault(fault, &tools.to_string_lossy(), environment::style_of_stderr())));
+}
+
+/// Warns of the tools that cannot run here.
+pub(crate) fn left_out(snapshot: &Snapshot, tools: &Path) {
+    for problem in snapshot.left_out() {
+        let tool = problem.left_out_tool().unwrap_or_default();
+        match problem.fault() {
+            Some(found) => {
+                warn(&format!("{tool} is left out, because its handler cannot be loaded:"));
+                fault(found, tools);
+            }
+            None => warn(&format!("{tool} is left out: {}", problem.reason())),
         }
     }
 }

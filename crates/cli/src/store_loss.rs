@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use quarterdeck_contracts::{Store, Table};
-use quarterdeck_store::{OpenError, SqliteStore};
+use quarterdeck_contracts::Store;
+use quarterdeck_store::OpenError;
 
+use crate::node_data::NodeData;
+use crate::store_url::StoreUrl;
 use crate::terminal::{info, warn};
-use crate::{data, wire};
+use crate::{audit_chain, wire};
 
 /// What to do where a store was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,62 +25,64 @@ pub(crate) enum OnStoreLoss {
     Accept,
 }
 
-/// Opens the store of a data folder, or creates it where there never was one.
-pub(crate) async fn open(data: &Path, on_loss: OnStoreLoss) -> anyhow::Result<Arc<SqliteStore>> {
+/// Opens the store of a node, or creates it where there never was one.
+pub(crate) async fn open(node: &NodeData, on_loss: OnStoreLoss) -> anyhow::Result<Arc<dyn Store>> {
     match on_loss {
-        OnStoreLoss::Refuse => open_existing(data).await,
-        OnStoreLoss::Accept => replace_lost(data).await,
+        OnStoreLoss::Refuse => open_existing(node).await,
+        OnStoreLoss::Accept => replace_lost(node).await,
     }
 }
 
-/// Fails where opening the store would create one in place of one that was lost.
-pub(crate) fn refuse_empty(data: &Path) -> anyhow::Result<()> {
-    let store = data::store_file(data);
-    if !is_missing_or_empty(&store) {
+/// Fails where opening the store would create a file in place of one that was lost.
+pub(crate) fn refuse_empty(node: &NodeData) -> anyhow::Result<()> {
+    let StoreUrl::Sqlite(store) = &node.url else { return Ok(()) };
+    if !is_missing_or_empty(store) {
         return Ok(());
     }
-    let trail = data::audit_file(data);
+    let trail = node.audit_file();
     if !is_missing_or_empty(&trail) {
         let state = if store.exists() { "empty" } else { "missing" };
         return Err(lost(
-            data,
+            node,
             &format!("{} is {state}, and {} says that there was one", store.display(), trail.display()),
         ));
     }
     Ok(())
 }
 
-async fn open_existing(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    refuse_empty(data)?;
-    if is_missing_or_empty(&data::store_file(data)) {
-        warn_about_traces(data);
+async fn open_existing(node: &NodeData) -> anyhow::Result<Arc<dyn Store>> {
+    refuse_empty(node)?;
+    if matches!(&node.url, StoreUrl::Sqlite(file) if is_missing_or_empty(file)) {
+        warn_about_traces(&node.folder);
     }
-    let store = wire::open_store(data).map_err(|error| match is_damage(&error) {
-        true => lost(data, &format!("{error:#}")),
+    let opened = wire::open_store(&node.url, &node.config).await;
+    let store = opened.map_err(|error| match is_damage(&error) {
+        true => lost(node, &format!("{error:#}")),
         false => error,
     })?;
-    if !is_missing_or_empty(&data::audit_file(data)) && store.get(Table::Audit, data::NODE).await?.is_none() {
+    if !is_missing_or_empty(&node.audit_file()) && !audit_chain::is_known(node, &*store).await? {
         store.close().await?;
         return Err(lost(
-            data,
+            node,
             &format!(
                 "{} knows nothing of {}: it is not the store that was used with this trail",
-                data::store_file(data).display(),
-                data::audit_file(data).display()
+                node.url,
+                node.audit_file().display()
             ),
         ));
     }
     Ok(store)
 }
 
-/// Moves what is left of the old store aside and creates a new one. A sound store is refused.
-async fn replace_lost(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    match open_existing(data).await {
+/// Accepts that a store was lost: what is left of a file is moved aside and a new one is created, and a database is used as
+/// it is. A sound store is refused.
+async fn replace_lost(node: &NodeData) -> anyhow::Result<Arc<dyn Store>> {
+    match open_existing(node).await {
         Ok(store) => {
             store.close().await?;
             bail!(
                 "the store {} is there and sound, so no new one is begun\nhelp: leave out `--new-store`",
-                data::store_file(data).display()
+                node.url
             );
         }
         Err(error) if !is_loss(&error) => return Err(error),
@@ -87,20 +91,29 @@ async fn replace_lost(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
             info(cause.lines().next().unwrap_or_default());
         }
     }
-    let file = data::store_file(data);
+    if let StoreUrl::Sqlite(file) = &node.url {
+        move_aside(file)?;
+    }
+    warn(&format!(
+        "a new store is begun in {}: sessions, bookings, blocks and confirmations of the old one are not in it",
+        match &node.url {
+            StoreUrl::Sqlite(_) => node.folder.display().to_string(),
+            url @ StoreUrl::Postgres(_) => url.to_string(),
+        }
+    ));
+    wire::open_store(&node.url, &node.config).await
+}
+
+fn move_aside(file: &Path) -> anyhow::Result<()> {
     for ending in ["", "-wal", "-shm"] {
-        let from = with_ending(&file, ending);
+        let from = with_ending(file, ending);
         if from.symlink_metadata().is_ok() {
             let to = free_name(&from);
             fs::rename(&from, &to).with_context(|| format!("cannot move {} away", from.display()))?;
             info(&format!("{} is kept as {}", from.display(), to.display()));
         }
     }
-    warn(&format!(
-        "a new store is begun in {}: sessions, bookings, blocks and confirmations of the old one are not in it",
-        data.display()
-    ));
-    wire::open_store(data)
+    Ok(())
 }
 
 /// A store was lost. The text ends with what the operator can do.
@@ -115,17 +128,25 @@ impl std::fmt::Display for StoreLostError {
 
 impl std::error::Error for StoreLostError {}
 
-fn lost(data: &Path, what: &str) -> anyhow::Error {
-    anyhow::Error::new(StoreLostError(format!("{what}\n{}", way_out(data))))
+fn lost(node: &NodeData, what: &str) -> anyhow::Error {
+    anyhow::Error::new(StoreLostError(format!("{what}\n{}", way_out(node))))
 }
 
-fn way_out(data: &Path) -> String {
-    format!(
-        "help: put the store back from a backup ({} and nothing else of its name), and start again;\n      \
-         `quarterdeck serve --new-store` accepts the loss: what is left of the old one is kept, a new one is begun,\n      \
-         and the audit trail says so",
-        data::store_file(data).display()
-    )
+fn way_out(node: &NodeData) -> String {
+    match &node.url {
+        StoreUrl::Sqlite(file) => format!(
+            "help: put the store back from a backup ({} and nothing else of its name), and start again;\n      \
+             `quarterdeck serve --new-store` accepts the loss: what is left of the old one is kept, a new one is begun,\n      \
+             and the audit trail says so",
+            file.display()
+        ),
+        StoreUrl::Postgres(_) => format!(
+            "help: restore the database, or copy the store into it: `quarterdeck store copy --from URL --to URL`; if this \n      \
+             node had another name than {}, set `cluster.node` to that one;\n      \
+             `quarterdeck serve --new-store` accepts the loss, and the audit trail says so",
+            node.chain
+        ),
+    }
 }
 
 fn is_loss(error: &anyhow::Error) -> bool {

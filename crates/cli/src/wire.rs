@@ -3,6 +3,8 @@
 pub(crate) mod embedding;
 pub(crate) mod knowledge;
 mod progress;
+mod shared_knowledge;
+mod stores;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,23 +13,42 @@ use anyhow::Context;
 use quarterdeck_calendar::{Calendars, LocalCalendar};
 use quarterdeck_compiler::{Compilation, Options, Tree, compile};
 use quarterdeck_contracts::{Calendar, Store};
+use quarterdeck_host_mcp::McpInspector;
 use quarterdeck_invitations::InvitationSender;
 use quarterdeck_remote_calendar::{CalDavCalendar, GoogleCalendar, WallClock, Zoom};
-use quarterdeck_runtime::audit::AuditLog;
+use quarterdeck_runtime::audit::{AuditLog, AuditLogParts};
 use quarterdeck_runtime::{Clock, Registry, SystemClock};
-use quarterdeck_store::SqliteStore;
 
-use crate::config::{CalendarBackend, CalendarSettings, LocalConfig};
+use crate::config::{CalendarBackend, CalendarSettings, LocalConfig, McpServers};
 use crate::handler_access::LocalAccess;
+use crate::node_data::NodeData;
+use crate::store_url::StoreUrl;
 use crate::{data, environment, handler_kinds, report, store_loss};
 
 pub(crate) use embedding::embedder;
-pub(crate) use knowledge::{kb_folder, knowledge, open_file, read_sources};
+pub(crate) use knowledge::{find_knowledge, kb_folder, knowledge, open_file, read_sources};
 pub(crate) use progress::ProgressLines;
+pub(crate) use shared_knowledge::{FollowedKnowledge, ServedKnowledge, SharedKnowledge};
+pub(crate) use stores::{
+    create_store, database, find_url, migrate_database, open_store, require_schema, vacuum_database,
+};
 
 /// Compiles a tools folder with all handler kinds of this binary.
 pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<Compilation> {
-    let inspectors = handler_kinds::inspectors();
+    compile_with(tools, deny_lossy, McpInspector::default())
+}
+
+/// The same, and warns of MCP servers that are not configured.
+pub(crate) fn compile_configured(
+    tools: &Path,
+    deny_lossy: bool,
+    servers: &McpServers,
+) -> anyhow::Result<Compilation> {
+    compile_with(tools, deny_lossy, McpInspector::with_servers(servers.keys().cloned()))
+}
+
+fn compile_with(tools: &Path, deny_lossy: bool, mcp: McpInspector) -> anyhow::Result<Compilation> {
+    let inspectors = handler_kinds::inspectors(mcp);
     let tree = Tree::read(tools, &inspectors)
         .with_context(
             || "point `--tools` at a folder of tool folders, or create one with `quarterdeck new NAME`",
@@ -38,7 +59,8 @@ pub(crate) fn compile_folder(tools: &Path, deny_lossy: bool) -> anyhow::Result<C
     Ok(compile(&tree, &Options { capabilities, deny_lossy, ..options }))
 }
 
-/// Compiles a tools folder and loads it. Problems are printed, and then there is no registry.
+/// Compiles a tools folder and loads it. Problems are printed, and then there is no registry. Tools that cannot run are left
+/// out, which is for the caller to say.
 pub(crate) fn load_folder(tools: &Path, access: &LocalAccess) -> anyhow::Result<Option<Registry>> {
     let compilation = compile_folder(tools, false)?;
     let Some(artifact) = compilation.artifact else {
@@ -63,20 +85,28 @@ fn cause_first(error: anyhow::Error) -> anyhow::Error {
     anyhow::anyhow!("{}\nhelp: {advice}", causes.join(": "))
 }
 
-/// Opens the store of a data folder, or creates both.
-pub(crate) fn open_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    Ok(Arc::new(SqliteStore::open(data::store_file(data))?))
+/// Opens the store of a node for commands that only read: they create nothing.
+pub(crate) async fn find_store(node: &NodeData) -> anyhow::Result<Arc<dyn Store>> {
+    if let StoreUrl::Sqlite(file) = &node.url {
+        data::require_file(file)?;
+    }
+    store_loss::refuse_empty(node)?;
+    find_url(&node.url, &node.config).await
 }
 
-/// Opens the store of a data folder for reading commands, which create nothing.
-pub(crate) fn find_store(data: &Path) -> anyhow::Result<Arc<SqliteStore>> {
-    data::require_file(&data::store_file(data))?;
-    store_loss::refuse_empty(data)?;
-    open_store(data)
+pub(crate) async fn open_audit_log(node: &NodeData, store: Arc<dyn Store>) -> anyhow::Result<AuditLog> {
+    open_audit_chain(node, &node.audit_file(), &node.chain, store).await
 }
 
-pub(crate) async fn open_audit_log(data: &Path, store: Arc<dyn Store>) -> anyhow::Result<AuditLog> {
-    Ok(AuditLog::open(&data::audit_file(data), data::NODE, store).await?)
+/// Opens a trail under the name of its chain.
+pub(crate) async fn open_audit_chain(
+    node: &NodeData,
+    path: &Path,
+    chain: &str,
+    store: Arc<dyn Store>,
+) -> anyhow::Result<AuditLog> {
+    let (clock, keep_in_store) = (Arc::new(SystemClock), node.config.keeps_audit_lines);
+    Ok(AuditLog::open_with(AuditLogParts { path, node: chain, store, clock, keep_in_store }).await?)
 }
 
 /// The calendars in our own store.

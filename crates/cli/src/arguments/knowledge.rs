@@ -160,6 +160,9 @@ pub(crate) struct KbEvalOptions {
     /// By words alone, or by meaning too
     #[arg(long, value_enum, default_value_t = SearchMode::Lexical)]
     pub(crate) mode: SearchMode,
+    /// What compares vectors: this process, or the database of `store.url`
+    #[arg(long, value_enum, default_value_t = EvalEngine::Memory)]
+    pub(crate) engine: EvalEngine,
     /// Also write what was found: question, record and score, separated by tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) run_out: Option<PathBuf>,
@@ -172,6 +175,12 @@ pub(crate) struct KbEvalOptions {
 pub(crate) enum SearchMode {
     Lexical,
     Hybrid,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EvalEngine {
+    Memory,
+    Database,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::Format;
 use crate::config::LocalConfig;
+use crate::node_data::NodeData;
 use crate::times::parse_time;
 
 #[derive(Debug, Args)]
@@ -21,6 +22,11 @@ impl DataFolder {
     /// The folder of the flag, or else of the configuration.
     pub(crate) fn or<'a>(&'a self, config: &'a LocalConfig) -> &'a Path {
         self.path.as_deref().unwrap_or(&config.folders.data)
+    }
+
+    /// That folder, and the store of the configuration.
+    pub(crate) fn node(&self, config: &LocalConfig) -> NodeData {
+        NodeData::new(self.or(config), &config.store, &config.cluster)
     }
 }
 
@@ -43,7 +49,10 @@ pub(crate) enum AuditCommand {
     Export(AuditExportOptions),
     /// Verify that the trail is complete and unchanged
     #[command(
-        after_help = "Exit codes: 0 whole, 1 a fault was found, 2 could not run.\n\nExample:\n  quarterdeck audit verify"
+        after_help = "The trails of all nodes that share the store are verified: those of this machine from their files, those that \
+                      nodes keep in the store from there, others with `--file`. One that was not seen is named, and is no fault.\n\n\
+                      Exit codes: 0 whole, 1 a fault was found, 2 could not run.\n\n\
+                      Example:\n  quarterdeck audit verify\n  quarterdeck audit verify --file two=/tmp/two.jsonl"
     )]
     Verify(AuditVerifyOptions),
 }
@@ -104,6 +113,9 @@ pub(crate) struct AuditExportOptions {
 pub(crate) struct AuditVerifyOptions {
     #[command(flatten)]
     pub(crate) data: DataFolder,
+    /// The trail of another node, copied from its data folder; may be given for several
+    #[arg(long = "file", value_name = "NODE=FILE", value_parser = parse_node_file)]
+    pub(crate) files: Vec<NodeFile>,
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -162,6 +174,124 @@ pub(crate) struct BlocksLiftOptions {
     pub(crate) client: String,
     #[command(flatten)]
     pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// List what tools have stored for clients
+    #[command(
+        after_help = "What a tool's definition declares as sensitive is hidden, as in the audit trail.\n\n\
+                      Example:\n  quarterdeck store list --tool set_reminder --json\n  \
+                      quarterdeck store list --session ses_0f3a"
+    )]
+    List(StoreListOptions),
+    /// Print one value
+    #[command(after_help = "Example:\n  quarterdeck store get web-4711 set_reminder next")]
+    Get(StoreGetOptions),
+    /// Bring the schema of the database up to date
+    #[command(
+        after_help = "A server does so when it starts, unless `store.migrate` is \"manual\". Nodes of the version before may go on \
+                      running meanwhile.\n\nExample:\n  quarterdeck store migrate"
+    )]
+    Migrate(StoreMigrateOptions),
+    /// Copy everything into an empty store, of the same engine or the other
+    #[command(
+        after_help = "Every server on both stores must be stopped. The copy is read back and compared with the source. The audit \
+                      trail, the tools, the knowledge base and the configuration are not part of the store. The password of a \
+                      database may be left out of the URL where QUARTERDECK_STORE_PASSWORD or `store.password_file` has it.\n\n\
+                      Example:\n  quarterdeck store copy --from sqlite:.quarterdeck/quarterdeck.db --to postgres://qd@db.example/qd"
+    )]
+    Copy(StoreCopyOptions),
+    /// Read every row and say whether the store is sound (exit code 1 if it is not)
+    #[command(after_help = "Example:\n  quarterdeck store check --format json")]
+    Check(StoreCheckOptions),
+    /// Remove expired rows and give what they used back to the disk
+    #[command(
+        after_help = "A file is rewritten, for which the server must be stopped and the disk needs as much room again. A database \
+                      is vacuumed and analysed while the nodes run.\n\nExample:\n  quarterdeck store vacuum"
+    )]
+    Vacuum(StoreVacuumOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreMigrateOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreCopyOptions {
+    /// The store to read: postgres://USER@HOST/DATABASE, sqlite:///PATH or sqlite:RELATIVE/PATH
+    // Not parsed by clap, which repeats what it refuses, and this may hold a password.
+    #[arg(long, value_name = "URL")]
+    pub(crate) from: String,
+    /// The store to write, which must be empty
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreCheckOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreVacuumOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreListOptions {
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// Only values for this client
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// Only values for the client of this session
+    #[arg(long, value_name = "ID", conflicts_with = "client")]
+    pub(crate) session: Option<String>,
+    /// Only values of this tool
+    #[arg(long, value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// How many at the most
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    pub(crate) limit: usize,
+    /// How to report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+    /// Short for `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+}
+
+impl StoreListOptions {
+    pub(crate) fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreGetOptions {
+    /// The client
+    #[arg(value_parser = parse_id)]
+    pub(crate) client: String,
+    /// The tool's id
+    #[arg(value_parser = parse_id)]
+    pub(crate) tool: String,
+    /// The key that the tool has given it
+    pub(crate) key: String,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+    /// Print client, tool and key too
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -398,6 +528,22 @@ pub(crate) struct CalendarListOptions {
     /// How to report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+/// The audit trail of a node.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeFile {
+    pub(crate) node: String,
+    pub(crate) path: PathBuf,
+}
+
+fn parse_node_file(text: &str) -> Result<NodeFile, String> {
+    match text.split_once('=') {
+        Some((node, path)) if !node.is_empty() && !path.is_empty() => {
+            Ok(NodeFile { node: node.to_owned(), path: path.into() })
+        }
+        _ => Err("give the name of a node and its file, as in `two=two.jsonl`".into()),
+    }
 }
 
 /// Ids become parts of keys in the store, so nothing else may pass for one: `a/b` would reach into what `a` has.

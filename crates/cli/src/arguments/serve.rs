@@ -5,7 +5,7 @@ use clap::Args;
 use super::Format;
 
 /// Flags win over the environment and the file.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServeOptions {
     /// Where to listen [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDRESS")]
@@ -28,6 +28,9 @@ pub(crate) struct ServeOptions {
     /// Digests of artifacts that operators may activate while the server runs, separated by commas
     #[arg(long, value_name = "SHA256,…")]
     pub(crate) allow_digests: Option<String>,
+    /// Follow the folders: tools, prompts, records and page settings are live as soon as they are saved
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// Create a new store where the old one was lost, and keep what is left of it
     #[arg(long)]
     pub(crate) new_store: bool,

@@ -3,4 +3,4 @@
 mod matching;
 mod run;
 
-pub(crate) use run::{Report, run_tool};
+pub(crate) use run::{Difference, Report, run_tool};

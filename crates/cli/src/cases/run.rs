@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use quarterdeck_compiler::example_calls;
+use quarterdeck_compiler::{ExampleCall, example_calls};
+use quarterdeck_contracts::handler::HandlerFault;
 use quarterdeck_contracts::{
     Case, CaseCall, CaseFile, ConfirmationAnswer, ErrorType, Expectation, Mode, Outcome, parse_json,
 };
@@ -11,7 +12,7 @@ use quarterdeck_runtime::{Call, LoadedTool};
 use serde_json::{Value, json};
 
 use super::matching::difference;
-use crate::local_session::{LocalSession, LocalWorld};
+use crate::local_session::{CallResult, LocalSession, LocalWorld};
 
 /// What came of one case.
 #[derive(Debug)]
@@ -19,33 +20,49 @@ pub(crate) struct Report {
     pub(crate) tool: String,
     pub(crate) name: String,
     /// What was not as expected.
-    pub(crate) difference: Option<String>,
+    pub(crate) difference: Option<Difference>,
+}
+
+/// Why a case or an example fails.
+#[derive(Debug)]
+pub(crate) struct Difference {
+    pub(crate) text: String,
+    /// What went wrong inside the handler, if that is the reason.
+    pub(crate) fault: Option<HandlerFault>,
+}
+
+impl From<String> for Difference {
+    fn from(text: String) -> Self {
+        Self { text, fault: None }
+    }
 }
 
 /// Runs every case file and every example of one tool.
 pub(crate) async fn run_tool(world: &LocalWorld, tool: &LoadedTool, tools: &Path) -> Vec<Report> {
     let id = tool.metadata().tool_id.as_str();
-    let folder = tool.compiled().handler.path.split('/').next().unwrap_or(id);
+    let folder = tools.join(tool.compiled().handler.path.split('/').next().unwrap_or(id));
     let report = |name: String, difference| Report { tool: id.to_owned(), name, difference };
+    let files: Vec<_> = case_files(&folder).into_iter().map(|file| (read(&file), file)).collect();
+    let cases: Vec<&Case> = files.iter().filter_map(|(cases, _)| cases.as_ref().ok()).flatten().collect();
     let mut reports = Vec::new();
-    let form = GuideForm::of(&tools.join(folder));
-    for (index, args) in example_calls(tool.documentation()).into_iter().enumerate() {
-        if let Some(difference) = run_example(world, tool, args, form).await {
+    let form = GuideForm::of(&folder);
+    for (index, example) in example_calls(tool.documentation()).into_iter().enumerate() {
+        if let Some(difference) = run_example(world, tool, example, &cases, form).await {
             reports.push(report(format!("example {} of the guide", index + 1), difference));
         }
     }
-    for file in case_files(&tools.join(folder)) {
-        match read(&file) {
+    for (read, file) in &files {
+        match read {
             Ok(cases) => {
                 for case in cases {
-                    let difference = run_case(world, id, &case).await;
-                    reports.push(report(case.name, difference));
+                    let difference = run_case(world, id, case).await;
+                    reports.push(report(case.name.clone(), difference));
                 }
             }
             Err(fault) => {
                 let name =
                     file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                reports.push(report(name, Some(fault)));
+                reports.push(report(name, Some(fault.clone().into())));
             }
         }
     }
@@ -86,39 +103,72 @@ impl GuideForm {
     }
 }
 
-/// An example is a call that the tool takes: it may find nothing, but neither the schema nor the handler refuses it.
+/// An example is a call that works, unless it says otherwise: with an error as the answer that the guide shows, with a case
+/// of the same arguments, or under `exampleErrors` of the definition. It is run in the world of that case.
+///
 /// `None` for a block of the older form that turns out not to be a call.
 async fn run_example(
     world: &LocalWorld,
     tool: &LoadedTool,
-    args: Value,
+    example: ExampleCall,
+    cases: &[&Case],
     form: GuideForm,
-) -> Option<Option<String>> {
+) -> Option<Option<Difference>> {
     let metadata = tool.metadata();
+    let same: Vec<_> = cases.iter().filter(|case| case.args.as_ref() == Some(&example.args)).collect();
+    let case = same.iter().find(|case| !expects_error(case)).or(same.first());
     let mode = if metadata.allowed_modes.contains(&Mode::Text) { Mode::Text } else { Mode::Voice };
-    let mut session = match LocalSession::for_examples(mode, world).await {
-        Ok(session) => session,
-        Err(error) => return Some(Some(error.to_string())),
+    let session = match case {
+        Some(case) => LocalSession::for_case(case, world).await,
+        None => LocalSession::for_examples(mode, world).await.map_err(|error| error.to_string()),
     };
-    let call = Call::new(metadata.tool_id.as_str(), args);
-    let response = session.call(call, Some(ConfirmationAnswer::Approve)).await.response;
-    match &response.outcome {
-        Outcome::Failure(error) if error.kind == ErrorType::Validation && form == GuideForm::Older => None,
-        Outcome::Failure(error) if matches!(error.kind, ErrorType::Validation | ErrorType::Internal) => {
-            Some(Some(error.to_string()))
-        }
-        _ => Some(None),
+    let mut session = match session {
+        Ok(session) => session,
+        Err(error) => return Some(Some(error.into())),
+    };
+    if let Some(words) = case.and_then(|case| case.said.as_deref()) {
+        session.add_user_words(words);
     }
+    let call = Call::new(metadata.tool_id.as_str(), example.args);
+    let CallResult { response, fault, .. } = session.call(call, Some(ConfirmationAnswer::Approve)).await;
+    let Outcome::Failure(error) = &response.outcome else { return Some(None) };
+    if error.kind == ErrorType::Validation && form == GuideForm::Older {
+        return None;
+    }
+    let is_said = example.is_refused
+        || case.is_some_and(|case| expects_error(case))
+        || metadata.example_errors.contains(&error.kind);
+    // What breaks inside the handler is never what an example shows.
+    if is_said && error.kind != ErrorType::Internal {
+        return Some(None);
+    }
+    let help = match fault {
+        Some(_) => String::new(),
+        None => format!("\nhelp: {}", example_help(error.kind)),
+    };
+    Some(Some(Difference { text: format!("the call failed: {error}{help}"), fault }))
 }
 
-async fn run_case(world: &LocalWorld, tool: &str, case: &Case) -> Option<String> {
+fn expects_error(case: &Case) -> bool {
+    case.expect.as_ref().and_then(Expectation::ok) == Some(false)
+}
+
+/// What an author does about an example that cannot work in an empty world.
+fn example_help(kind: ErrorType) -> String {
+    format!(
+        "give it what it needs with a case of the same `args` and a `given`; if the error is what it shows, write \
+         \"exampleErrors\": [\"{kind}\"] in schema.json, or show the error below the example as its answer"
+    )
+}
+
+async fn run_case(world: &LocalWorld, tool: &str, case: &Case) -> Option<Difference> {
     let mut session = match LocalSession::for_case(case, world).await {
         Ok(session) => session,
-        Err(fault) => return Some(fault),
+        Err(fault) => return Some(fault.into()),
     };
     let calls = match calls(case) {
         Ok(calls) => calls,
-        Err(fault) => return Some(fault),
+        Err(fault) => return Some(fault.into()),
     };
     if let Some(words) = &case.said {
         session.add_user_words(words);
@@ -132,10 +182,10 @@ async fn run_case(world: &LocalWorld, tool: &str, case: &Case) -> Option<String>
             session.add_user_words(words);
         }
         let made = Call { id: call.id, name: tool.to_owned(), args: call.args };
-        let envelope = json!(*session.call(made, call.confirm).await.response);
-        if let Some(difference) = compare(&call.expect, call.exact, &envelope) {
+        let CallResult { response, fault, .. } = session.call(made, call.confirm).await;
+        if let Some(difference) = compare(&call.expect, call.exact, &json!(*response)) {
             let place = if several { format!("call {}: ", index + 1) } else { String::new() };
-            return Some(format!("{place}{difference}"));
+            return Some(Difference { text: format!("{place}{difference}"), fault });
         }
     }
     None

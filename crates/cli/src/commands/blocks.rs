@@ -23,8 +23,11 @@ pub(crate) fn run(options: &BlocksOptions) -> anyhow::Result<ExitStatus> {
 
 fn list(options: &BlocksListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let store = wire::find_store(options.data.or(&config))?;
-    let found = wire::block_on(list_blocks(&*store, now_ms()))??;
+    let node = options.data.node(&config);
+    let found = wire::block_on(async {
+        let store = wire::find_store(&node).await?;
+        anyhow::Ok(list_blocks(&*store, now_ms()).await?)
+    })??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "blocks": found })))?,
         Format::Human if found.is_empty() => info("no client is blocked"),
@@ -46,7 +49,7 @@ fn row(block: &Block) -> Vec<String> {
 async fn lift(options: &BlocksLiftOptions) -> anyhow::Result<ExitStatus> {
     let client = &options.client;
     let config = LocalConfig::load()?;
-    let operator = OperatorSession::open(options.data.or(&config)).await?;
+    let operator = OperatorSession::open(&options.data.node(&config)).await?;
     if !lift_block(&*operator.store(), client, now_ms()).await? {
         info(&format!("{client} is not blocked; `quarterdeck blocks` lists the clients that are"));
         return Ok(ExitStatus::Problems);

@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use quarterdeck_compiler::{Compilation, write_artifact};
+use quarterdeck_contracts::Artifact;
 
 use super::watch;
 use crate::arguments::{BuildOptions, Format};
 use crate::config::LocalConfig;
-use crate::{ExitStatus, report, terminal, wire};
+use crate::registry_changes::RegistryChanges;
+use crate::{ExitStatus, environment, report, terminal, wire};
 
 const ARTIFACT: &str = "tool_registry.json";
 
@@ -16,27 +18,71 @@ pub(crate) fn run(options: &BuildOptions) -> anyhow::Result<ExitStatus> {
     let tools = options.check.tools.or(&config);
     let path = options.out.clone().unwrap_or_else(|| tools.join(ARTIFACT));
     if options.watch {
-        return watch::run(tools, &path, || build(options, tools, &path).map(drop));
+        let mut last = None;
+        return watch::run(tools, || build_again(options, &config, &path, &mut last));
     }
-    build(options, tools, &path)
+    let compilation = compile(options, &config, &path)?;
+    print(options, tools, &path, &compilation)?;
+    Ok(if compilation.artifact.is_some() { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
-fn build(options: &BuildOptions, tools: &Path, path: &Path) -> anyhow::Result<ExitStatus> {
-    let compilation = wire::compile_folder(tools, options.check.deny_lossy)?;
+fn compile(options: &BuildOptions, config: &LocalConfig, path: &Path) -> anyhow::Result<Compilation> {
+    let tools = options.check.tools.or(config);
+    let compilation = wire::compile_configured(tools, options.check.deny_lossy, &config.mcp)?;
     if let Some(artifact) = &compilation.artifact {
         write_artifact(artifact, path)?;
     }
+    Ok(compilation)
+}
+
+fn print(options: &BuildOptions, tools: &Path, path: &Path, compilation: &Compilation) -> anyhow::Result<()> {
     match options.check.format {
         Format::Json => {
             let written = compilation.artifact.is_some().then_some(path);
-            terminal::print(&format!("{:#}\n", report::as_json(&compilation, written)))?;
+            terminal::print(&format!("{:#}\n", report::as_json(compilation, written)))?;
+        }
+        Format::Human => {
+            report::problems(compilation, tools);
+            terminal::print(&summary(compilation, path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds, and prints what is different from the last build that succeeded. The first one, and one with problems, is
+/// printed whole.
+fn build_again(
+    options: &BuildOptions,
+    config: &LocalConfig,
+    path: &Path,
+    last: &mut Option<Artifact>,
+) -> anyhow::Result<()> {
+    let tools = options.check.tools.or(config);
+    let compilation = compile(options, config, path)?;
+    let Some(artifact) = &compilation.artifact else { return print(options, tools, path, &compilation) };
+    let Some(before) = last.replace(artifact.clone()) else {
+        return print(options, tools, path, &compilation);
+    };
+    let changes = RegistryChanges::between(&before, artifact);
+    match options.check.format {
+        Format::Json => {
+            let mut report = report::as_json(&compilation, Some(path));
+            report["changes"] = changes.to_json();
+            terminal::print(&format!("{report:#}\n"))?;
         }
         Format::Human => {
             report::problems(&compilation, tools);
-            terminal::print(&summary(&compilation, path))?;
+            let style = environment::style_of_stdout();
+            let changes =
+                if changes.is_empty() { "no tool changed\n".to_owned() } else { changes.to_text(style) };
+            let (version, totals) = (&artifact.version, report::totals(&compilation));
+            terminal::print(&format!(
+                "{changes}registry {version} written to {}\n{totals}\n",
+                path.display()
+            ))?;
         }
     }
-    Ok(if compilation.artifact.is_some() { ExitStatus::Success } else { ExitStatus::Problems })
+    Ok(())
 }
 
 fn summary(compilation: &Compilation, path: &Path) -> String {

@@ -55,13 +55,13 @@ async fn import(options: &CalendarImportOptions) -> anyhow::Result<ExitStatus> {
         ));
         return Ok(ExitStatus::Problems);
     }
-    let operator = OperatorSession::open_or_create(options.data.or(&config)).await?;
+    let operator = OperatorSession::open_or_create(&options.data.node(&config)).await?;
     let store = operator.store();
     let overlay = Overlay::new(store.clone());
     found.write_to(&overlay).await?;
     store.commit(overlay.take()).await.map_err(|error| match error {
         CommitError::Conflict { .. } => anyhow!("the calendar was changed in the meantime; run this again"),
-        CommitError::Store(error) => error.into(),
+        error => error.into_store_error().into(),
     })?;
     let file = options.file.file_name().map(|name| name.to_string_lossy().into_owned());
     operator
@@ -102,7 +102,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 
 async fn export(options: &CalendarExportOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let store = wire::find_store(options.data.or(&config))?;
+    let store = wire::find_store(&options.data.node(&config)).await?;
     let mut out = Output::to(options.out.as_deref())?;
     let calendar = named_or_first(&options.calendar, &config);
     require_local(calendar, &config)?;
@@ -122,7 +122,7 @@ async fn list(options: &CalendarListOptions) -> anyhow::Result<ExitStatus> {
         None => from.checked_add(SignedDuration::from_hours(7 * 24))?,
     };
     let config = LocalConfig::load()?;
-    let store = wire::find_store(options.data.or(&config))?;
+    let store = wire::find_store(&options.data.node(&config)).await?;
     let query = EventQuery {
         time_min: from.to_string(),
         time_max: to.to_string(),

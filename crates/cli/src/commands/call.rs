@@ -8,7 +8,7 @@ use quarterdeck_calendar::Calendars;
 use quarterdeck_compiler::nearest;
 use quarterdeck_contracts::{CaseClient, ConfirmationAnswer, Mode, parse_json};
 use quarterdeck_runtime::gates::{GateExplanation, Trace};
-use quarterdeck_runtime::{Call, Client};
+use quarterdeck_runtime::{Call, Client, Snapshot};
 use serde_json::{Value, json};
 
 use crate::arguments::{CallOptions, ClientOptions, ModeChoice};
@@ -17,9 +17,14 @@ use crate::handler_access::{LocalAccess, SecretSource};
 use crate::local_session::{self, CallResult, LocalSession, LocalSources, LocalWorld};
 use crate::recorded_fetches::{RecordedFetches, Recording};
 use crate::terminal::{info, print};
-use crate::{ExitStatus, wire};
+use crate::{ExitStatus, report, wire};
 
 pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
+    run_tool(&options.tool, options)
+}
+
+/// Calls a tool that may have another name on the command line.
+pub(crate) fn run_tool(name: &str, options: &CallOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let recorded = Arc::new(RecordedFetches::default());
     let access = LocalAccess {
@@ -27,17 +32,20 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
         private_hosts: options.private_hosts.hosts.clone(),
         secrets: SecretSource::Configured,
         recorded: recorded.clone(),
+        servers: config.mcp.clone(),
     };
-    let Some(registry) = wire::load_folder(options.tools.or(&config), &access)? else {
+    let tools = options.tools.or(&config);
+    let Some(registry) = wire::load_folder(tools, &access)? else {
         return Ok(ExitStatus::Problems);
     };
     let snapshot = registry.snapshot();
-    let id = options.tool.replace('-', "_");
+    let id = name.replace('-', "_");
     if snapshot.find(&id).is_none() {
-        let known = snapshot.tools().map(|tool| tool.metadata().tool_id.as_str());
-        let hint = nearest(&id, known)
-            .map_or("`quarterdeck list` shows them all".into(), |near| format!("did you mean {near}?"));
-        bail!("there is no tool {}; {hint}", options.tool);
+        if snapshot.left_out().iter().any(|problem| problem.left_out_tool() == Some(&id)) {
+            report::left_out(&snapshot, tools);
+            return Ok(ExitStatus::Problems);
+        }
+        bail!("there is no tool {name}; {}", hint_for(&id, &snapshot));
     }
     let args = parse_json(&read_arguments(options)?).context("the arguments are not a JSON object")?;
     let mode = match options.mode {
@@ -45,16 +53,19 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
         ModeChoice::Voice => Mode::Voice,
     };
     let answer = options.confirm.then_some(ConfirmationAnswer::Approve);
-    let CallResult { response, gates } = wire::block_on(async {
+    let CallResult { response, fault, gates } = wire::block_on(async {
         let folder = options.kb.or(&config);
-        let kb = folder.is_dir().then(|| wire::knowledge(folder, options.data.or(&config))).transpose()?;
+        let kb = wire::find_knowledge(&config, folder, options.data.or(&config)).await?;
         let sources = LocalSources {
             kb,
             calendar: Calendars::local(config.calendar.calendars.clone())?,
             topics: config.topics.clone(),
         };
         let world = LocalWorld { snapshot, recorded };
-        let client = client(&options.client)?;
+        let client = match signed_in_client(&options.client)? {
+            Some(client) => client,
+            None => local_session::client(None).map_err(anyhow::Error::msg)?,
+        };
         let mut session = LocalSession::for_terminal(mode, client, &world, sources).await?;
         if let Some(file) = &options.fetch {
             session.record_fetches(Recording::read(file)?);
@@ -65,21 +76,31 @@ pub(crate) fn run(options: &CallOptions) -> anyhow::Result<ExitStatus> {
     if options.explain {
         print_gates(&gates);
     }
+    if let Some(fault) = &fault {
+        report::fault(fault, tools);
+    }
     print(&format!("{:#}\n", json!(*response)))?;
     Ok(if response.is_ok() { ExitStatus::Success } else { ExitStatus::Problems })
 }
 
+fn hint_for(id: &str, snapshot: &Snapshot) -> String {
+    let known = snapshot.tools().map(|tool| tool.metadata().tool_id.as_str());
+    nearest(id, known)
+        .map_or("`quarterdeck list` shows them all".into(), |near| format!("did you mean {near}?"))
+}
+
 /// A client who has signed in, if a flag says so.
-fn client(options: &ClientOptions) -> anyhow::Result<Client> {
+pub(crate) fn signed_in_client(options: &ClientOptions) -> anyhow::Result<Option<Client>> {
     let no_object = "the claims are not a JSON object, such as '{ \"role\": \"staff\" }'";
     let claims = match &options.claims {
         Some(text) => Some(serde_json::from_value(parse_json(text).context(no_object)?).context(no_object)?),
         None => None,
     };
-    let signed_in = options.client.is_some() || claims.is_some();
-    let given =
-        signed_in.then(|| CaseClient { id: options.client.clone(), claims: claims.unwrap_or_default() });
-    local_session::client(given.as_ref()).map_err(anyhow::Error::msg)
+    if options.client.is_none() && claims.is_none() {
+        return Ok(None);
+    }
+    let given = CaseClient { id: options.client.clone(), claims: claims.unwrap_or_default() };
+    local_session::client(Some(&given)).map(Some).map_err(anyhow::Error::msg)
 }
 
 fn print_gates(gates: &Value) {
@@ -91,7 +112,7 @@ fn print_gates(gates: &Value) {
 }
 
 /// The arguments, from the command line or from standard input.
-fn read_arguments(options: &CallOptions) -> anyhow::Result<String> {
+pub(crate) fn read_arguments(options: &CallOptions) -> anyhow::Result<String> {
     const MAX_ARGUMENT_BYTES: u64 = 1 << 20;
     if options.args != "-" {
         return Ok(options.args.clone());

@@ -7,7 +7,7 @@ use crate::{ExitStatus, report, terminal, wire};
 pub(crate) fn run(options: &CheckOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
     let tools = options.tools.or(&config);
-    let compilation = wire::compile_folder(tools, options.deny_lossy)?;
+    let compilation = wire::compile_configured(tools, options.deny_lossy, &config.mcp)?;
     match options.format {
         Format::Json => terminal::print(&format!("{:#}\n", report::as_json(&compilation, None)))?,
         Format::Human => {

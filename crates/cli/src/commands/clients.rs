@@ -1,7 +1,7 @@
 //! `quarterdeck clients`.
 
 use anyhow::bail;
-use quarterdeck_runtime::{ClientSummary, erase_client, list_clients};
+use quarterdeck_runtime::{ClientSummary, end_stored_session, erase_client, list_clients, list_session_ids};
 use serde_json::json;
 
 use crate::arguments::Format;
@@ -24,8 +24,11 @@ pub(crate) fn run(options: &ClientsOptions) -> anyhow::Result<ExitStatus> {
 
 fn list(options: &ClientsListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let store = wire::find_store(options.data.or(&config))?;
-    let found = wire::block_on(list_clients(&*store))??;
+    let node = options.data.node(&config);
+    let found = wire::block_on(async {
+        let store = wire::find_store(&node).await?;
+        anyhow::Ok(list_clients(&*store).await?)
+    })??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!({ "clients": found })))?,
         Format::Human if found.is_empty() => info("no client has a session"),
@@ -44,7 +47,7 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<ExitStatus> {
         bail!("erasing cannot be undone, and there is no terminal to confirm at; add `--yes` to erase");
     }
     let config = LocalConfig::load()?;
-    let operator = OperatorSession::open(options.data.or(&config)).await?;
+    let operator = OperatorSession::open(&options.data.node(&config)).await?;
     let store = operator.store();
     let known =
         list_clients(&*store).await?.into_iter().find(|known| known.id == *client).unwrap_or_default();
@@ -52,6 +55,12 @@ async fn erase(options: &ClientsEraseOptions) -> anyhow::Result<ExitStatus> {
     if !options.yes && !confirm(&format!("Erase {client}, with {sessions}, for good?"))? {
         info("nothing was erased");
         return Ok(ExitStatus::Success);
+    }
+    if store.is_shared() {
+        // Nodes run, and one that goes on with a session would write its rows again.
+        for id in list_session_ids(&*store, client).await? {
+            end_stored_session(&*store, &id).await?;
+        }
     }
     let rows = erase_client(&*store, client).await?;
     // Checked again: sessions that the erasure missed must be reported.

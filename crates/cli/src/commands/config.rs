@@ -12,7 +12,12 @@ pub(crate) fn run(options: &ConfigOptions) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     let is_json = options.json || options.format == Format::Json;
-    match Config::load(&options.serving) {
+    // What a server would only warn about is a problem of the configuration all the same.
+    let loaded = Config::load(&options.serving).and_then(|loaded| match loaded.model_problems.is_empty() {
+        true => Ok(loaded),
+        false => Err(loaded.model_problems),
+    });
+    match loaded {
         Ok(loaded) if is_json => print(&format!("{:#}\n", loaded.listing.to_json()))?,
         Ok(loaded) => print(&loaded.listing.to_text())?,
         Err(problems) => {

@@ -18,11 +18,13 @@ pub(crate) mod blocks;
 pub(crate) mod calendar;
 pub(crate) mod clients;
 pub(crate) mod kb;
+pub(crate) mod mcp;
 pub(crate) mod quarantines;
 pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod simulate;
+pub(crate) mod store;
 pub(crate) mod tasks;
 
 mod watch;

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use quarterdeck_contracts::ToolId;
+use quarterdeck_contracts::{ToolId, definition_schema_with};
 
-use crate::ExitStatus;
 use crate::arguments::{CategoryChoice, NewOptions};
 use crate::config::LocalConfig;
 use crate::terminal::info;
+use crate::{ExitStatus, handler_kinds};
 
 /// Type declarations for editors, shared by all JavaScript tools of a folder.
 const DECLARATIONS: &str = include_str!("../../../../tools/quarterdeck.d.ts");
@@ -26,8 +26,8 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     if folder.exists() {
         bail!("{} exists already; choose another name, or remove it first", folder.display());
     }
-    let scaffold = Scaffold::new(&id, options.category, options.rust);
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let scaffold = Scaffold::new(&id, options, editor_schema(tools)?);
     for (file, text) in scaffold.files() {
         write(&folder.join(file), &text)?;
     }
@@ -73,12 +73,33 @@ fn print_next_steps(options: &NewOptions, config: &LocalConfig, folder: &Path) {
 struct Scaffold {
     id: String,
     title: String,
-    category: CategoryChoice,
-    is_rust: bool,
+    /// Where editors find the schema of `schema.json`, from the tool's folder.
+    schema: &'static str,
+    template: &'static Template,
+}
+
+/// The files of one kind of tool, with blanks.
+struct Template {
+    schema: &'static str,
+    guide: &'static str,
+    cases: &'static str,
+    handler: (&'static str, &'static str),
+}
+
+/// Each is a small tool that works, to be changed into another.
+macro_rules! template {
+    ($folder:literal, $handler:literal) => {
+        &Template {
+            schema: include_str!(concat!("../../templates/", $folder, "/schema.json.txt")),
+            guide: include_str!(concat!("../../templates/", $folder, "/guide.md.txt")),
+            cases: include_str!(concat!("../../templates/", $folder, "/basic.case.json.txt")),
+            handler: ($handler, include_str!(concat!("../../templates/", $folder, "/", $handler, ".txt"))),
+        }
+    };
 }
 
 impl Scaffold {
-    fn new(id: &ToolId, category: CategoryChoice, is_rust: bool) -> Self {
+    fn new(id: &ToolId, options: &NewOptions, schema: &'static str) -> Self {
         let words = id.as_str().replace('_', " ");
         let words = words.trim();
         let mut letters = words.chars();
@@ -86,39 +107,46 @@ impl Scaffold {
             Some(first) => first.to_uppercase().chain(letters).collect(),
             None => "Tool".into(),
         };
-        Self { id: id.to_string(), title, category, is_rust }
+        let template = match (options.category, options.rust) {
+            (CategoryChoice::Retrieval, false) => template!("retrieval", "handler.js"),
+            // A handler in Rust has no `fetch`; it looks things up in the knowledge base.
+            (CategoryChoice::Retrieval, true) => template!("retrieval-kb", "handler.rs"),
+            (CategoryChoice::Action, false) => template!("action", "handler.js"),
+            (CategoryChoice::Action, true) => template!("action", "handler.rs"),
+            (CategoryChoice::Utility, false) => template!("utility", "handler.js"),
+            (CategoryChoice::Utility, true) => template!("utility", "handler.rs"),
+        };
+        Self { id: id.to_string(), title, schema, template }
     }
 
     fn files(&self) -> Vec<(&'static str, String)> {
-        let (handler, source) = match self.is_rust {
-            true => ("handler.rs", include_str!("../../templates/handler.rs.txt")),
-            false => ("handler.js", include_str!("../../templates/handler.js.txt")),
-        };
+        let Template { schema, guide, cases, handler: (handler, source) } = *self.template;
         vec![
-            ("schema.json", self.fill(include_str!("../../templates/schema.json.txt"))),
-            ("guide.md", self.fill(include_str!("../../templates/guide.md.txt"))),
-            ("basic.case.json", self.fill(include_str!("../../templates/basic.case.json.txt"))),
+            ("schema.json", self.fill(schema)),
+            ("guide.md", self.fill(guide)),
+            ("basic.case.json", self.fill(cases)),
             (handler, self.fill(source)),
         ]
     }
 
     fn fill(&self, template: &str) -> String {
-        let (category, side_effects, idempotent, confirm) = match self.category {
-            CategoryChoice::Retrieval => ("retrieval", "read_only", "true", "false"),
-            CategoryChoice::Action => ("action", "writes", "false", "true"),
-            CategoryChoice::Utility => ("utility", "none", "true", "false"),
-        };
-        let approval = match self.category {
-            CategoryChoice::Action => "\n    \"confirm\": \"approve\",",
-            _ => "",
-        };
-        template
-            .replace("{{id}}", &self.id)
-            .replace("{{title}}", &self.title)
-            .replace("{{category}}", category)
-            .replace("{{sideEffects}}", side_effects)
-            .replace("{{idempotent}}", idempotent)
-            .replace("{{requiresConfirmation}}", confirm)
-            .replace("{{approval}}", approval)
+        let filled = template.replace("{{id}}", &self.id).replace("{{title}}", &self.title);
+        filled.replace("{{schema}}", self.schema)
     }
+}
+
+/// The schema of `schema.json` for editors: that of this repository, or a copy beside the tools, which needs no network and
+/// is that of the program in use.
+pub(crate) fn editor_schema(tools: &Path) -> anyhow::Result<&'static str> {
+    if tools.join("../schemas/tool.schema.json").is_file() {
+        return Ok("../../schemas/tool.schema.json");
+    }
+    let schema = format!("{:#}\n", definition_schema_with(&handler_kinds::capability_specs()));
+    let path = tools.join("tool.schema.json");
+    // Generated, so that an older copy is replaced.
+    if fs::read_to_string(&path).is_ok_and(|known| known == schema) {
+        return Ok("../tool.schema.json");
+    }
+    write(&path, &schema)?;
+    Ok("../tool.schema.json")
 }

@@ -1,6 +1,9 @@
 //! `quarterdeck serve`: builds the server from its parts and runs it.
 
-use std::path::Path;
+pub(super) mod node;
+mod watching;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,34 +13,44 @@ use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
 use quarterdeck_calendar::Calendars;
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
-use quarterdeck_knowledge::KnowledgeBase;
+use quarterdeck_mcp_server::{McpParts, McpServer};
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Bundle, BundleFolder, Clock, Orchestrator, RecoveredTasks, Registry, RuntimeParts, SystemClock,
-    VersionAdmin,
+    Bundle, BundleFolder, Clock, NodeParts, Orchestrator, RecoveredTasks, Registry, RuntimeParts,
+    SystemClock, VersionAdmin,
 };
 use quarterdeck_server::{
     ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
 };
+use quarterdeck_transports::Secret;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::arguments::serve::ServeOptions;
+use crate::commands::mcp::warn_about_servers;
 use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
 use crate::handler_access::{HandlerAccess, warn_about_grants};
+use crate::newer_files::NewerFiles;
 use crate::permissions::{self, SecretFile};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
 use crate::terminal::{are_messages_logged, info, report_error};
-use crate::{ExitStatus, calendars, data, handler_kinds, logs, models, previous_registry, registry, wire};
+use crate::wire::{FollowedKnowledge, ServedKnowledge, SharedKnowledge};
+use crate::{
+    ExitStatus, calendars, data, handler_kinds, local_models, logs, models, previous_registry, prompts,
+    registry, wire,
+};
+
+use node::NodeSecrets;
+use watching::{OnChange, Served, Watching};
 
 /// How often idle sessions end, expired rows are deleted and the knowledge base is updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
-    let LoadedConfig { config, listing } = match Config::load(options) {
+    let LoadedConfig { config, listing, model_problems } = match Config::load(options) {
         Ok(loaded) => loaded,
         Err(problems) => {
             report_error(&problems.into());
@@ -45,6 +58,7 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
         }
     };
     logs::start(config.logs);
+    model_problems.texts().for_each(|problem| models::warn_of_rehearsal(&problem));
     // Before anything is created: a start in the wrong folder leaves it unchanged.
     let tools = &config.folders.tools;
     anyhow::ensure!(
@@ -54,29 +68,42 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
         tools.display()
     );
     data::create(&config.folders.data)?;
-    let _lock = data::lock(&config.folders.data)?;
-    permissions::check(&config.folders.data, &secret_files(&config, &listing))?;
-    let access = HandlerAccess::new(config.grants.clone());
+    let node = config.node_data();
+    let _lock = node.lock()?;
+    permissions::check(&node, &secret_files(&config, &listing))?;
+    let following = options.watch.then(|| Watching::new(options, &config, &listing)).transpose()?;
+    let newer = NewerFiles::served_now(&config.folders, &config::file_of(options));
+    let access = HandlerAccess::new(config.grants.clone(), config.mcp.clone());
     let Some(opened) = registry::open(&config.folders, &access)? else {
         return Ok(ExitStatus::Problems);
     };
+    match following {
+        Some(_) => opened.registry.follow(),
+        None => opened.registry.lock(),
+    }
     warn_about_grants(&opened.registry.snapshot(), &config.grants);
+    warn_about_servers(&config.folders.tools, &config.mcp)?;
     let on_loss = if options.new_store { OnStoreLoss::Accept } else { OnStoreLoss::Refuse };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_server(config, opened, on_loss))?;
+    let changes = match following {
+        Some(watching) => OnChange::Follow(watching),
+        None => OnChange::Report(newer),
+    };
+    runtime.block_on(run_server(config, opened, on_loss, changes))?;
     // Handlers that still compute are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitStatus::Success)
 }
 
 /// The files of secrets: those of the configuration, and the generated one.
-fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
+pub(super) fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
     let named = listing.secret_files().map(|(key, path)| SecretFile {
         key: key.to_owned(),
         path: path.into(),
         is_ours: false,
     });
-    let generated = matches!(config.server.cookie_secret, CookieSecret::Generated).then(|| SecretFile {
+    let is_ours = matches!(config.server.cookie_secret, CookieSecret::Generated) && !config.store.is_shared();
+    let generated = is_ours.then(|| SecretFile {
         key: "server.cookie_secret".to_owned(),
         path: data::cookie_secret_file(&config.folders.data),
         is_ours: true,
@@ -84,67 +111,107 @@ fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile> {
     named.chain(generated).collect()
 }
 
+async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| {
+        format!(
+            "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
+        )
+    })
+}
+
 async fn run_server(
     config: Config,
     opened: registry::OpenedRegistry,
     on_loss: OnStoreLoss,
+    on_change: OnChange,
 ) -> anyhow::Result<()> {
     let registry::OpenedRegistry { registry, bundle, replacement } = opened;
     let registry = Arc::new(registry);
-    let address = config.server.listen;
-    let listener = TcpListener::bind(address).await.with_context(|| {
-        format!(
-            "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
-        )
-    })?;
-    let store = store_loss::open(&config.folders.data, on_loss).await?;
-    let audit = Arc::new(wire::open_audit_log(&config.folders.data, store.clone()).await?);
+    let listener = bind(config.server.listen).await?;
+    let node = config.node_data();
+    let store = store_loss::open(&node, on_loss).await?;
+    let audit = Arc::new(wire::open_audit_log(&node, store.clone()).await?);
     let feed = Arc::new(AuditFeed::new(audit.clone()));
-    if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
-        feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemClock.now(), fields });
-    }
-    let knowledge = knowledge(&config.folders)?;
-    calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars.calendars);
-    config::warn_about_missing_lists(&registry.snapshot(), &config.topics);
-    let searched = knowledge.clone().map(|base| Arc::new(base) as _);
+    record_replacement(&feed, replacement);
+    let knowledge = knowledge(&config, &store).await?;
+    warn_about_missing_settings(&config, &registry);
+    let searched = knowledge.clone().map(|knowledge| Arc::new(knowledge.base) as _);
     let invitations = wire::invitations(&config.calendar, store.clone())?;
     let calendars = wire::calendars(&config.calendar, invitations.as_ref())?;
-    let sources = Sources { calendars, knowledge: searched };
-    let orchestrator = orchestrator(&config, store, feed.clone(), sources)?;
+    let sources = Sources { calendars, knowledge: searched.clone() };
+    let parts = node::parts(&config, config.cluster.address_of(listener.local_addr()?));
+    let orchestrator = orchestrator(&config, store, feed.clone(), sources, parts)?;
+    let mut tasks = JoinSet::new();
+    node::join(&orchestrator, &mut tasks).await?;
     registry.observe_hosts(&orchestrator.host_observer());
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
-    let operations = operations(&config.folders, feed, &registry);
+    let operations = operations(&config, feed.clone(), &registry);
     let versions = versions(&config, &orchestrator, &registry, &bundle).await?;
     recover_tasks(&orchestrator, &registry).await?;
-    let operations = Operations { versions: Some(versions.clone()), ..operations };
-    let app = app(&config, &agents, &orchestrator, &registry, operations)?;
+    let watch = on_change.open_feed(&registry);
+    let operations = Operations { versions: Some(versions.clone()), watch: watch.clone(), ..operations };
+    let mcp = mcp_server(&config, &orchestrator, &registry, searched);
+    let secrets = node::secrets(&config, &**orchestrator.store()).await?;
+    let app = app(&config, &agents, &orchestrator, &registry, &mcp, operations, secrets)?;
     let shutdown = ShutdownSignal::listen();
-    banner(&listener, &registry, &*agents.model, &agents.voice)?;
-    if agents.model.is_rehearsal() && !are_messages_logged() {
-        tokio::spawn(detect_ollama());
+    banner(&listener, &registry, &agents)?;
+    node::report(&orchestrator, &config);
+    if agents.model.is_rehearsal() {
+        tasks.spawn(local_models::offer(app.clone(), listener.local_addr()?));
     }
-    let mut tasks = JoinSet::new();
     let progress = wire::ProgressLines::default();
-    tasks.spawn(sweep(orchestrator.clone(), agents.text, versions));
-    if let Some(invitations) = invitations {
-        tasks.spawn(invitations.run());
-    }
-    if let Some(base) = knowledge {
-        tasks.spawn(update_knowledge(base, config.folders.clone(), progress.clone()));
-    }
+    node::follow(&orchestrator, &registry, &mut tasks);
+    tasks.spawn(sweep(orchestrator.clone(), agents.text.clone(), mcp, versions.clone()));
+    invitations.map(|invitations| tasks.spawn(invitations.run()));
+    let lines = progress.clone();
+    let served = Served { bundle, registry, versions, agents, knowledge, feed, watch, lines };
+    let stop = on_change.start(&config, served, &mut tasks)?;
     serve(app, listener, wait_for_shutdown(shutdown)).await;
     tasks.abort_all();
+    stop.stop();
     orchestrator.save_all();
     audit.flush();
+    node::leave(&orchestrator).await;
     progress.stop();
     info("stopped");
     Ok(())
 }
 
+/// Warns of what tools want and the configuration does not have.
+fn warn_about_missing_settings(config: &Config, registry: &Registry) {
+    calendars::warn_about_unlisted(&registry.snapshot(), &config.calendar.calendars.calendars);
+    config::warn_about_missing_lists(&registry.snapshot(), &config.topics);
+}
+
+fn mcp_server(
+    config: &Config,
+    orchestrator: &Orchestrator,
+    registry: &Arc<Registry>,
+    knowledge: Option<Arc<dyn Knowledge>>,
+) -> McpServer {
+    let settings = config.mcp_serving.settings.clone();
+    McpServer::new(McpParts {
+        orchestrator: orchestrator.clone(),
+        registry: registry.clone(),
+        knowledge,
+        settings,
+    })
+}
+
+/// Records that these tools have taken the place of others.
+pub(super) fn record_replacement(feed: &AuditFeed, replacement: Option<registry::Replacement>) {
+    if let Some(Value::Object(fields)) = replacement.map(|replacement| replacement.to_json()) {
+        feed.record(AuditEvent { event: "registry_replaced".into(), time: SystemClock.now(), fields });
+    }
+}
+
 struct Agents {
     model: Arc<dyn ChatModel>,
+    /// Asked when the model fails.
+    fallback: Option<Arc<dyn ChatModel>>,
     text: TextAgent,
     voice: VoiceAgent,
+    prompts: Prompts,
 }
 
 impl Agents {
@@ -153,12 +220,14 @@ impl Agents {
         orchestrator: &Orchestrator,
         registry: &Arc<Registry>,
     ) -> anyhow::Result<Self> {
-        let model = models::chat_model(&config.text.provider)?;
-        let prompts = prompts(config.folders.prompts.as_deref())?;
+        let model = models::chat_model_or_rehearsal(&config.text.provider)?;
+        let fallback = config.text.fallback.as_ref().map(models::chat_model).transpose()?;
+        let prompts = prompts::load(config.folders.prompts.as_deref())?;
         let text = TextAgent::new(TextParts {
             orchestrator: orchestrator.clone(),
             registry: registry.clone(),
             model: model.clone(),
+            fallback: fallback.clone(),
             prompts: prompts.clone(),
             settings: config.text.settings.clone(),
         });
@@ -166,10 +235,10 @@ impl Agents {
             orchestrator: orchestrator.clone(),
             registry: registry.clone(),
             model: models::live_model(&config.voice.provider).await?,
-            prompts,
+            prompts: prompts.clone(),
             settings: config.voice.settings.clone(),
         });
-        Ok(Self { model, text, voice })
+        Ok(Self { model, fallback, text, voice, prompts })
     }
 }
 
@@ -178,7 +247,9 @@ fn app(
     agents: &Agents,
     orchestrator: &Orchestrator,
     registry: &Arc<Registry>,
+    mcp: &McpServer,
     operations: Operations,
+    secrets: NodeSecrets,
 ) -> anyhow::Result<Arc<App>> {
     let Server { settings, admin_token, .. } = &config.server;
     if settings.takes_any_host() {
@@ -190,30 +261,34 @@ fn app(
     Ok(App::new(ServerParts {
         text: agents.text.clone(),
         voice: Some(agents.voice.clone()),
+        mcp: config.mcp_serving.is_on.then(|| mcp.clone()),
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
-        identity: identity(config)?,
+        identity: identity(config, &secrets.cookie)?,
         operations,
         settings: Settings {
             admin_token: admin_token.as_ref().map(|token| token.expose().to_owned()),
             ..settings.clone()
         },
+        node_secret: secrets.nodes,
     }))
 }
 
 /// What handlers look things up in.
-struct Sources {
-    calendars: Calendars,
-    knowledge: Option<Arc<dyn Knowledge>>,
+pub(super) struct Sources {
+    pub(super) calendars: Calendars,
+    pub(super) knowledge: Option<Arc<dyn Knowledge>>,
 }
 
-fn orchestrator(
+pub(super) fn orchestrator(
     config: &Config,
     store: Arc<dyn Store>,
     feed: Arc<AuditFeed>,
     sources: Sources,
+    node: Option<NodeParts>,
 ) -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(RuntimeParts {
+        node,
         policy: config.policy.clone(),
         audit: feed,
         calendar: Some(Arc::new(sources.calendars)),
@@ -227,17 +302,20 @@ fn orchestrator(
     }))
 }
 
-fn operations(folders: &Folders, feed: Arc<AuditFeed>, registry: &Registry) -> Operations {
-    let trail = AuditLogHandle { feed, path: data::audit_file(&folders.data), node: data::NODE.to_owned() };
+fn operations(config: &Config, feed: Arc<AuditFeed>, registry: &Arc<Registry>) -> Operations {
+    let node = config.node_data();
+    let trail = AuditLogHandle { feed, path: node.audit_file(), node: node.chain };
+    let folders = &config.folders;
     Operations {
         audit: Some(trail),
         change: previous_registry::compare(&folders.tools, &folders.data, registry),
-        versions: None,
+        upstreams: Some(registry.clone()),
+        ..Operations::default()
     }
 }
 
 /// The versions that were loaded before the restart, beside the one of the start.
-async fn versions(
+pub(super) async fn versions(
     config: &Config,
     orchestrator: &Orchestrator,
     registry: &Arc<Registry>,
@@ -258,13 +336,27 @@ async fn versions(
             base.version()
         ));
     }
-    Ok(Arc::new(versions))
+    let versions = Arc::new(versions);
+    versions.follow();
+    Ok(versions)
 }
 
-/// The last build, searched by words until the model is loaded.
-fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
+/// The last build, searched by words until the model is loaded. In a database there always is one, be it empty: another node
+/// may build it.
+pub(super) async fn knowledge(
+    config: &Config,
+    store: &Arc<dyn Store>,
+) -> anyhow::Result<Option<ServedKnowledge>> {
+    let Config { folders, cluster, .. } = config;
+    let limit = folders.max_passages_in_memory;
+    if let Some(shared) = SharedKnowledge::open(&config.store, &cluster.node, limit).await? {
+        let (base, loaded) = shared.load().await?;
+        let followed = FollowedKnowledge { shared, loaded, store: store.clone() };
+        return Ok(Some(ServedKnowledge { base, followed: Some(followed) }));
+    }
     if folders.kb.is_dir() {
-        return wire::knowledge::open(&folders.kb, &folders.data).map(Some);
+        let base = wire::knowledge::open(&folders.kb, &folders.data)?;
+        return Ok(Some(ServedKnowledge { base, followed: None }));
     }
     info(&format!(
         "no knowledge base: there is no folder {}; point `--kb` or `kb.folder` at one that holds records",
@@ -273,7 +365,15 @@ fn knowledge(folders: &Folders) -> anyhow::Result<Option<KnowledgeBase>> {
     Ok(None)
 }
 
-async fn update_knowledge(base: KnowledgeBase, folders: Folders, progress: wire::ProgressLines) {
+pub(super) async fn update_knowledge(
+    knowledge: ServedKnowledge,
+    folders: Folders,
+    progress: wire::ProgressLines,
+) {
+    let ServedKnowledge { base, followed } = knowledge;
+    if let Some(followed) = followed {
+        return followed.run(base, folders.kb.as_path().into(), progress).await;
+    }
     let mut is_first = true;
     loop {
         let (of, at, lines) = (base.clone(), folders.clone(), progress.clone());
@@ -291,19 +391,7 @@ async fn update_knowledge(base: KnowledgeBase, folders: Folders, progress: wire:
     }
 }
 
-fn prompts(folder: Option<&Path>) -> anyhow::Result<Prompts> {
-    let mut prompts = Prompts::default();
-    for (name, prompt) in [("core.md", &mut prompts.core), ("voice-behavior.md", &mut prompts.voice)] {
-        if let Some(path) = folder.map(|folder| folder.join(name)).filter(|path| path.is_file()) {
-            *prompt =
-                std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        }
-    }
-    Ok(prompts)
-}
-
-fn identity(config: &Config) -> anyhow::Result<Identity> {
-    let secret = config.server.cookie_secret.load(&config.folders.data)?;
+fn identity(config: &Config, cookie_secret: &Secret) -> anyhow::Result<Identity> {
     let tokens = config.auth.tokens.as_ref().map(|check| {
         use config::Algorithm;
         let key = match (&check.key, check.algorithm) {
@@ -315,10 +403,19 @@ fn identity(config: &Config) -> anyhow::Result<Identity> {
         TokenRules::new(key, check.issuer.as_deref(), check.audience.as_deref())
     });
     let keys = config.auth.api_keys.iter().map(|(name, key)| ApiKey::new(name, key.expose()));
-    Ok(Identity::new(secret.expose().as_bytes(), tokens.transpose()?, keys.collect()))
+    Ok(Identity::new(cookie_secret.expose().as_bytes(), tokens.transpose()?, keys.collect()))
 }
 
-fn banner(
+fn banner(listener: &TcpListener, registry: &Registry, agents: &Agents) -> anyhow::Result<()> {
+    let (model, voice) = (&*agents.model, &agents.voice);
+    print_banner(listener, registry, model, voice)?;
+    if let Some(fallback) = &agents.fallback {
+        report_fallback(&**fallback);
+    }
+    Ok(())
+}
+
+fn print_banner(
     listener: &TcpListener,
     registry: &Registry,
     model: &dyn ChatModel,
@@ -342,8 +439,8 @@ fn banner(
     ));
     if model.is_rehearsal() {
         info(
-            "            the built-in rehearsal model answers; it is not a language model. For a real one, set GEMINI_API_KEY or\n            \
-             ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL with OPENAI_API_KEY or OPENAI_BASE_URL, and start again.",
+            "            the built-in rehearsal model answers; it is not a language model. For a real one, set OPENAI_API_KEY,\n            \
+             GEMINI_API_KEY or ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL=ollama/NAME, and start again.",
         );
     }
     if voice.is_rehearsal() {
@@ -355,18 +452,15 @@ fn banner(
     Ok(())
 }
 
-async fn detect_ollama() {
-    let connect = TcpStream::connect(("127.0.0.1", 11434));
-    if matches!(tokio::time::timeout(Duration::from_millis(300), connect).await, Ok(Ok(_))) {
-        info(
-            "hint: a model server listens on port 11434, as Ollama does. To use it, start again with\n      \
-             OPENAI_BASE_URL=http://127.0.0.1:11434/v1 QUARTERDECK_TEXT__MODEL=NAME",
-        );
+fn report_fallback(fallback: &dyn ChatModel) {
+    if are_messages_logged() {
+        return tracing::info!(model = fallback.name(), "fallback configured");
     }
+    info(&format!("  fallback  {}, when the text model fails", fallback.name()));
 }
 
 /// Resumes the background tasks that were running when the server before this one stopped, or reports them as lost.
-async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyhow::Result<()> {
+pub(super) async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyhow::Result<()> {
     let recovered = orchestrator.recover_tasks(registry).await?;
     if recovered != RecoveredTasks::default() {
         tracing::info!(resumed = recovered.resumed, lost = recovered.lost, "background tasks recovered");
@@ -374,11 +468,12 @@ async fn recover_tasks(orchestrator: &Orchestrator, registry: &Registry) -> anyh
     Ok(())
 }
 
-async fn sweep(orchestrator: Orchestrator, text: TextAgent, versions: Arc<VersionAdmin>) {
+async fn sweep(orchestrator: Orchestrator, text: TextAgent, mcp: McpServer, versions: Arc<VersionAdmin>) {
     let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         ticks.tick().await;
         text.evict_idle();
+        mcp.end_idle_sessions();
         if let Err(error) = orchestrator.sweep().await {
             tracing::error!(error = %error, "sweep of expired sessions and rows failed");
         }

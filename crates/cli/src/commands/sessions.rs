@@ -24,8 +24,11 @@ pub(crate) fn run(options: &SessionsOptions) -> anyhow::Result<ExitStatus> {
 
 fn list(options: &SessionsListOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let store = wire::find_store(options.data.or(&config))?;
-    let mut found = wire::block_on(list_sessions(&*store))??;
+    let node = options.data.node(&config);
+    let mut found = wire::block_on(async {
+        let store = wire::find_store(&node).await?;
+        anyhow::Ok(list_sessions(&*store).await?)
+    })??;
     found.retain(|session| {
         options.client.as_ref().is_none_or(|client| session.client_id == *client)
             && (session.is_active || !options.active)
@@ -54,7 +57,7 @@ fn row(session: &SessionSummary) -> Vec<String> {
 async fn end(options: &SessionsEndOptions) -> anyhow::Result<ExitStatus> {
     let id = &options.id;
     let config = LocalConfig::load()?;
-    let operator = OperatorSession::open(options.data.or(&config)).await?;
+    let operator = OperatorSession::open(&options.data.node(&config)).await?;
     let store = operator.store();
     // The client goes into the audit record; read before the session ends.
     let session = list_sessions(&*store).await?.into_iter().find(|session| session.id == *id);

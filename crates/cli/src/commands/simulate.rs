@@ -47,6 +47,7 @@ async fn live(options: &SimulateLiveOptions) -> anyhow::Result<ExitStatus> {
     })?;
     let address = listener.local_addr()?;
     let shutdown = ShutdownSignal::listen();
+    let speech = speech.describe();
     info(&format!("simulating Gemini Live on http://{address}\n  plays     {plays}\n  speech    {speech}"));
     tokio::select! {
         () = serve(&simulator, &listener, options.once) => {}
@@ -62,19 +63,39 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
     })
 }
 
+/// What speaks for a simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SpeechSource {
+    Espeak,
+    /// Nothing, as it was asked for.
+    Tones,
+    /// Nothing, because espeak-ng is not installed.
+    NotInstalled,
+}
+
+impl SpeechSource {
+    fn describe(self) -> &'static str {
+        match self {
+            Self::Espeak => "espeak-ng",
+            Self::Tones => "tones",
+            Self::NotInstalled => "tones (install espeak-ng to hear speech)",
+        }
+    }
+}
+
 pub(crate) async fn with_speech(
     simulator: LiveSimulator,
     wanted: Speech,
-) -> anyhow::Result<(LiveSimulator, &'static str)> {
+) -> anyhow::Result<(LiveSimulator, SpeechSource)> {
     if wanted == Speech::Tones {
-        return Ok((simulator, "tones"));
+        return Ok((simulator, SpeechSource::Tones));
     }
     match (Espeak::find().await, wanted) {
-        (Some(espeak), _) => Ok((simulator.with_voice(Arc::new(espeak)), "espeak-ng")),
+        (Some(espeak), _) => Ok((simulator.with_voice(Arc::new(espeak)), SpeechSource::Espeak)),
         (None, Speech::Espeak) => {
             anyhow::bail!("espeak-ng cannot be started; install it, or choose `--speech tones`")
         }
-        (None, _) => Ok((simulator, "tones (install espeak-ng to hear speech)")),
+        (None, _) => Ok((simulator, SpeechSource::NotInstalled)),
     }
 }
 

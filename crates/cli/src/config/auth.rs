@@ -101,12 +101,18 @@ fn read_required(from: &mut Reader, required: &mut RequiredCredentials) {
              tokens";
         "voice": boolean() => required.voice,
             "/voice; browsers open it with a ticket that they got with a token or a key";
+        "mcp": auto_or_boolean() => required.mcp, "/mcp; \"auto\" as for /v1";
     }
 }
 
 /// Refuses a surface that needs a credential when none is configured.
 fn check_closed(from: &mut Reader, required: RequiredCredentials) {
-    let closed = [("v1", required.v1 == Some(true)), ("api", required.api), ("voice", required.voice)];
+    let closed = [
+        ("v1", required.v1 == Some(true)),
+        ("api", required.api),
+        ("voice", required.voice),
+        ("mcp", required.mcp == Some(true)),
+    ];
     for (name, _) in closed.into_iter().filter(|(_, is_closed)| *is_closed) {
         let key = format!("auth.required.{name}");
         from.add_serve_problem(

@@ -48,8 +48,11 @@ pub(super) fn endpoint(
         let key = key_of("model");
         from.add_serve_problem(
             &key_of("provider"),
-            format!("`{key}` is needed: {} runs many models, and none is the usual one", defaults.name),
-            Some(format!("set {}, or `{key}`", variable_of(&key))),
+            format!(
+                "`{key}` is needed: which models this server of {}'s protocol has is not known",
+                defaults.name
+            ),
+            Some(format!("set {} to one of its models, or `{key}`", variable_of(&key))),
         );
         String::new()
     });

@@ -14,6 +14,8 @@ use super::reader::{Reader, settings};
 pub(crate) struct Folders {
     pub(crate) tools: PathBuf,
     pub(crate) kb: PathBuf,
+    /// Of a knowledge base in a database: beyond it, vectors are compared there.
+    pub(crate) max_passages_in_memory: usize,
     pub(crate) data: PathBuf,
     /// The agents' instructions; `None` for the built-in ones.
     pub(crate) prompts: Option<PathBuf>,
@@ -54,6 +56,7 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
     let mut folders = Folders {
         tools: "tools".into(),
         kb: "kb".into(),
+        max_passages_in_memory: 500_000,
         data: ".quarterdeck".into(),
         prompts: None,
         artifact: ArtifactRule::Compiled,
@@ -84,6 +87,8 @@ pub(super) fn folders(from: &mut Reader) -> Folders {
     from.table("kb", "The knowledge base.");
     settings! { from;
         "folder": folder() => folders.kb, "The folder that holds the records";
+        "max_passages_in_memory": whole(0, 10_000_000) => folders.max_passages_in_memory,
+            "Where `store.url` is a database: up to so many passages a node keeps every vector in memory, about 0.5 KB each; beyond, the database compares them and needs pgvector";
     }
     from.table("data", "What the server stores.");
     settings! { from;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use quarterdeck_contracts::is_secret_name;
-use quarterdeck_host_js::{SecretText, ToolGrants};
+use quarterdeck_host_js::ToolGrants;
+use quarterdeck_outbound::SecretText;
 
 use super::kinds::{list, private_host, secret_file, variable};
 use super::origin::{Origin, variable_of};

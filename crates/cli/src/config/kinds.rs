@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use quarterdeck_contracts::folded_words;
-use quarterdeck_host_js::PrivateHost;
+use quarterdeck_outbound::PrivateHost;
 use quarterdeck_runtime::RequiredClaim;
-use quarterdeck_server::Network;
+use quarterdeck_server::{Colour, Network, PageLink};
 use serde_json::{Value as Json, json};
 use url::{Host, Url};
 
+use super::mcp::sounds_secret;
 use super::value::Value;
+use crate::store_url::{self, StoreUrl};
 
 type ReadValue<T> = dyn Fn(&Value) -> Result<T, String>;
 
@@ -57,6 +59,13 @@ fn parsed<T: Display + 'static>(
 
 pub(crate) fn line() -> Kind<String> {
     parsed("one line of text", |text| Some(text.into()))
+}
+
+/// A line of at most so many characters.
+pub(crate) fn short_line(max_chars: usize) -> Kind<String> {
+    parsed(format!("one line of text, at most {max_chars} characters"), move |text| {
+        (text.chars().count() <= max_chars).then(|| text.into())
+    })
 }
 
 /// A whole number within bounds.
@@ -114,6 +123,16 @@ pub(crate) fn list<T: 'static>(item: Kind<T>) -> Kind<Vec<T>> {
         }),
         show: Box::new(move |out| out.iter().map(&show).collect()),
     }
+}
+
+/// A list of at most so many items.
+pub(crate) fn short_list<T: 'static>(item: Kind<T>, max: usize) -> Kind<Vec<T>> {
+    let Kind { takes, read, show } = list(item);
+    let read = move |value: &Value| match read(value)? {
+        items if items.len() > max => Err(format!("a list of {}", items.len())),
+        items => Ok(items),
+    };
+    Kind { takes: format!("{takes}; at most {max}"), read: Box::new(read), show }
 }
 
 pub(crate) fn boolean() -> Kind<bool> {
@@ -260,6 +279,55 @@ pub(crate) fn base_url(schemes: &'static [&'static str]) -> Kind<String> {
     .redact(has_more, "a URL with a user, a query or a fragment")
 }
 
+/// The whole address of an MCP server. A password belongs into a header; what may be one is not repeated.
+pub(crate) fn server_url() -> Kind<Url> {
+    let takes = "a URL that begins with https:// or http://, without a user, a password, a fragment and secrets in its query";
+    let has_more = |text: &str| text.contains(['@', '#', '?']);
+    parsed(takes, |text| {
+        let url = Url::parse(text).ok()?;
+        let is_plain = url.username().is_empty()
+            && url.password().is_none()
+            && url.fragment().is_none()
+            && !url.query_pairs().any(|(name, _)| sounds_secret(&name));
+        (matches!(url.scheme(), "http" | "https") && url.has_host() && is_plain).then_some(url)
+    })
+    .redact(has_more, "a URL with a user, a query or a fragment")
+}
+
+/// Where a store is. It may hold a password, so a refused value is never repeated.
+pub(crate) fn store_url() -> Kind<StoreUrl> {
+    Kind {
+        takes: format!("a URL: {}", store_url::FORM),
+        read: Box::new(|value| value.as_line().map_or_else(|| Err("not a URL".into()), StoreUrl::parse)),
+        show: Box::new(|url| match url {
+            StoreUrl::Sqlite(path) => json!(format!("sqlite:{}", path.display())),
+            StoreUrl::Postgres(_) => json!(url.to_string()),
+        }),
+    }
+}
+
+/// The name of a node, which is part of keys in the store.
+pub(crate) fn node_name() -> Kind<String> {
+    parsed("a name of up to 64 letters, digits, `-`, `_` and `.`", |text| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        (text.len() <= 64 && text.chars().all(is_plain)).then(|| text.to_owned())
+    })
+}
+
+/// Any text without control characters, also an empty one, with its spaces.
+pub(crate) fn text_value() -> Kind<String> {
+    Kind::new(
+        "a text without control characters",
+        |value| match value {
+            Value::Untyped(text) | Value::Text(text) if !text.contains(char::is_control) => {
+                Some(text.clone())
+            }
+            _ => None,
+        },
+        |out| json!(out),
+    )
+}
+
 /// A host without a port.
 pub(crate) fn host_name() -> Kind<String> {
     let takes = "a host name or an address without a port, such as app.example, 192.0.2.1 or [2001:db8::1], \
@@ -280,4 +348,26 @@ pub(crate) fn web_origin() -> Kind<String> {
         Some(url.origin().ascii_serialization()).filter(|origin| origin == text)
     })
     .redact(|text| text.contains('@'), "an origin with a user")
+}
+
+/// A site that may show a page in a frame: an origin, or all hosts below one.
+pub(crate) fn frame_ancestor() -> Kind<String> {
+    let takes = "an origin such as https://app.example, or https://*.app.example for all hosts below it: lower case, no \
+                 path, no slash at the end";
+    parsed(takes, |text| {
+        let plain = text.replacen("://*.", "://", 1);
+        let url = Url::parse(&plain).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+        (url.origin().ascii_serialization() == plain).then(|| text.to_owned())
+    })
+    .redact(|text| text.contains('@'), "an origin with a user")
+}
+
+pub(crate) fn colour() -> Kind<Colour> {
+    parsed("a colour such as #0d5c6b, #fff or #0d5c6bcc", |text| text.parse().ok())
+}
+
+/// A label and a URL.
+pub(crate) fn page_link() -> Kind<PageLink> {
+    let takes = "a label and a URL that begins with https:// or a slash, such as \"Imprint https://example.com/imprint\"";
+    parsed(takes, |text| text.parse().ok())
 }

@@ -25,6 +25,22 @@ impl Problems {
         Self(problems)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One text for each, with its place and its way out.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|Problem { origin, message, help }| {
+            let place = match origin {
+                Origin::Default => String::new(),
+                place => format!("{}: ", plain(&place.to_string())),
+            };
+            let help = help.as_deref().map(|help| format!("\n  help: {}", plain(help)));
+            format!("{place}{}{}", plain(message), help.unwrap_or_default())
+        })
+    }
+
     pub(crate) fn to_json(&self) -> Json {
         let each = |problem: &Problem| {
             json!({

@@ -59,6 +59,8 @@ pub(crate) struct Reader {
     pub(crate) problems: Vec<Problem>,
     /// What keeps a server from starting though every value is valid, such as a missing key. Other commands run.
     pub(crate) serve_problems: Vec<Problem>,
+    /// What makes the configured chat model unusable. A server rehearses instead, and says so.
+    pub(crate) model_problems: Vec<Problem>,
     /// Tables whose keys the operator chooses.
     pub(super) open: Vec<String>,
 }
@@ -87,6 +89,7 @@ impl Reader {
             sections: Vec::new(),
             problems,
             serve_problems: Vec::new(),
+            model_problems: Vec::new(),
             open: Vec::new(),
         }
     }
@@ -200,6 +203,25 @@ impl Reader {
             }
             row.origin = from.unwrap_or_else(|| row.origin.clone());
         }
+    }
+
+    /// How many problems there are so far.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.problems.len(), self.serve_problems.len())
+    }
+
+    /// Makes the problems since a mark ones of the model. What was asked for by a flag stays: it is not passed over.
+    pub(crate) fn take_model_problems(&mut self, since: (usize, usize)) -> bool {
+        let of_values = self.problems.split_off(since.0);
+        let of_serving = self.serve_problems.split_off(since.1);
+        let (asked, of_model): (Vec<_>, Vec<_>) = of_values
+            .into_iter()
+            .chain(of_serving)
+            .partition(|problem| matches!(problem.origin, Origin::Flag(_)));
+        self.serve_problems.extend(asked);
+        let is_any = !of_model.is_empty();
+        self.model_problems.extend(of_model);
+        is_any
     }
 
     pub(crate) fn add_problem(&mut self, key: &str, message: String, help: Option<String>) {

@@ -6,7 +6,9 @@ use std::path::Path;
 use quarterdeck_server::Settings;
 use quarterdeck_transports::Secret;
 
-use super::kinds::{address, auto_or_boolean, boolean, host_name, list, network, seconds, web_origin, whole};
+use super::kinds::{
+    address, auto_or_boolean, boolean, frame_ancestor, host_name, list, network, seconds, web_origin, whole,
+};
 use super::reader::{Reader, settings};
 use crate::data;
 
@@ -48,7 +50,10 @@ pub(super) fn server(from: &mut Reader) -> Server {
             "Names that the server is called by; requests for another host are refused. On loopback, localhost and its \
              addresses always are such names; beyond it, an empty list takes every name";
         "origins": list(web_origin()) => settings.origins,
-            "Front ends on other origins that may call from a browser, with credentials";
+            "Front ends on other origins that may call from a browser, with credentials; while the server can be reached from \
+             this machine alone, pages on this machine may call as visitors without being listed";
+        "frame_ancestors": list(frame_ancestor()) => settings.frame_ancestors,
+            "Sites that may show the page in a frame";
     }
     let is_loopback = listen.ip().to_canonical().is_loopback();
     let admin_token = admin_token(from, listen, is_loopback);

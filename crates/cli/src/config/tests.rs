@@ -3,10 +3,13 @@
 mod calendar_services;
 mod calendars;
 mod grants;
+mod mcp;
+mod page;
 mod pages;
 mod providers;
 mod refused;
 mod secrets;
+mod store;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,6 +40,10 @@ fn config(file: &str, variables: &[(&str, &str)]) -> Config {
 /// What is said about a configuration that cannot be used.
 fn refused(file: &str, variables: &[(&str, &str)], expected: Expect) {
     match with(file, variables, ServeOptions::default()) {
+        // A server would rehearse instead; it is a problem all the same.
+        Ok(LoadedConfig { model_problems, .. }) if !model_problems.is_empty() => {
+            expected.assert_eq(&format!("{model_problems}\n"))
+        }
         Ok(_) => panic!("this was accepted"),
         Err(problems) => expected.assert_eq(&format!("{problems}\n")),
     }
@@ -77,12 +84,13 @@ fn every_flag_sets_its_key() {
         locked: true,
         artifact_digest: flag(&"Ab".repeat(32)),
         allow_digests: flag(&format!("{}, {}", "Cd".repeat(32), "ef".repeat(32))),
+        watch: false,
         new_store: false,
         config: None,
         rehearsal_script: flag("script.json"),
     };
     let config = with("", &[], flags).unwrap().config;
-    let Folders { tools, kb, data, prompts, artifact, allowed } = config.folders;
+    let Folders { tools, kb, data, prompts, artifact, allowed, .. } = config.folders;
     let digests = ["ab", "cd", "ef"].map(|digits| digits.repeat(32));
     assert_eq!(allowed, AllowedDigests::Listed(digests.into()));
     assert_eq!(artifact, ArtifactRule::Locked { digest: Some("ab".repeat(32)) });
@@ -151,4 +159,69 @@ fn lists_of_topics_have_names_of_the_operators_choice() {
         serde_json::json!([]),
         "and can be switched off"
     );
+}
+
+/// The chat model of an environment: who runs it, where, which, and what is wrong with the configured one.
+fn chat(file: &str, variables: &[(&str, &str)]) -> (String, Vec<String>) {
+    let loaded = with(file, variables, ServeOptions::default()).unwrap();
+    let model = match loaded.config.text.provider {
+        ChatProvider::Gemini(config) => format!("gemini {}", config.model),
+        ChatProvider::OpenAi(config) => {
+            let key = if config.api_key.is_some() { "with a key" } else { "without a key" };
+            format!("{} {} {:?} {key}", config.base_url, config.model, config.dialect)
+        }
+        ChatProvider::Anthropic(config) => format!("anthropic {}", config.model),
+        ChatProvider::Rehearsal { .. } => "rehearsal".to_owned(),
+    };
+    (model, loaded.model_problems.texts().collect())
+}
+
+#[test]
+fn a_key_alone_is_enough() {
+    for (variable, model) in [
+        ("OPENAI_API_KEY", "https://api.openai.com/v1 gpt-5.4-mini OpenAi with a key"),
+        ("GEMINI_API_KEY", "gemini gemini-3.8-flash"),
+        ("ANTHROPIC_API_KEY", "anthropic claude-sonnet-5-5"),
+    ] {
+        assert_eq!(chat("", &[(variable, "sk-1")]), (model.to_owned(), Vec::new()), "{variable}");
+    }
+}
+
+#[test]
+fn what_makes_the_chat_model_unusable_is_told_and_rehearsed() {
+    for (file, variables, words) in [
+        (
+            "",
+            &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")][..],
+            "set QUARTERDECK_TEXT__MODEL to one of its models",
+        ),
+        ("", &[("OPENAI_BASE_URL", "nowhere"), ("QUARTERDECK_TEXT__MODEL", "m")], "OPENAI_BASE_URL"),
+        ("[text]\nprovider = 'gemini'", &[], "gemini needs a key"),
+        ("[text]\nprovider = 'gpt'", &[], "`text.provider` is \"gpt\""),
+        ("[text]\nbase_url = 'http://127.0.0.1:9'", &[], "needs `text.provider`"),
+        ("", &[("OPENAI_API_KEY", "one\ntwo")], "more than one line"),
+    ] {
+        let (model, problems) = chat(file, variables);
+        assert_eq!(model, "rehearsal", "{file} {variables:?}");
+        assert!(problems.iter().any(|problem| problem.contains(words)), "{words}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_model_of_this_machine_takes_one_variable_and_gets_no_foreign_key() {
+    let variables = [("QUARTERDECK_TEXT__MODEL", "ollama/qwen3:8b"), ("OPENAI_API_KEY", "sk-1")];
+    let expected = "http://127.0.0.1:11434/v1 qwen3:8b Compatible without a key".to_owned();
+    assert_eq!(chat("", &variables), (expected, Vec::new()));
+    let text = config("", &variables).text;
+    let ChatProvider::OpenAi(openai) = text.provider else { panic!("not openai") };
+    assert_eq!(openai.limits.first_byte, Duration::from_secs(300), "it may have to be loaded");
+    assert!(text.settings.round_deadline > openai.limits.first_byte);
+    let patient = [variables[0], ("QUARTERDECK_TEXT__FIRST_BYTE_SECONDS", "7")];
+    let ChatProvider::OpenAi(openai) = config("", &patient).text.provider else { panic!("not openai") };
+    assert_eq!(openai.limits.first_byte, Duration::from_secs(7));
+    // A name with a slash is a name where a provider is configured.
+    let elsewhere = [("OPENAI_API_KEY", "sk-1"), ("QUARTERDECK_TEXT__MODEL", "meta/llama")];
+    assert!(chat("", &elsewhere).0.starts_with("https://api.openai.com/v1 meta/llama"));
+    let gateway = "[text]\nprovider = 'openai'\nmodel = 'ollama/x'\nbase_url = 'https://gateway.example/v1'";
+    assert_eq!(chat(gateway, &[]).0, "https://gateway.example/v1 ollama/x Compatible without a key");
 }

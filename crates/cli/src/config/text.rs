@@ -6,8 +6,10 @@ use std::time::Duration;
 use quarterdeck_agents::Declare;
 use quarterdeck_agents::text::Settings;
 use quarterdeck_transports::anthropic::KeyHeader;
-use quarterdeck_transports::openai::{OutputLimit, SystemRole};
-use quarterdeck_transports::{AnthropicConfig, GeminiConfig, Limits, OpenAiConfig};
+use quarterdeck_transports::openai::{Dialect, OutputLimit, SystemRole};
+use quarterdeck_transports::{
+    AnthropicConfig, GeminiConfig, KnownServer, Limits, OpenAiConfig, is_loopback_url,
+};
 
 use super::endpoint::{Defaults, Endpoint, GEMINI_KEYS, OPENAI_KEYS, OPENAI_URL, endpoint};
 use super::kinds::{
@@ -21,6 +23,8 @@ use super::reader::{Reader, settings};
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) provider: ChatProvider,
+    /// Asked when the first one fails; `[fallback]` sets it.
+    pub(crate) fallback: Option<ChatProvider>,
     pub(crate) settings: Settings,
 }
 
@@ -48,6 +52,7 @@ choices! {
     }
 }
 choices! { for SystemRole { System = "system", Developer = "developer", } }
+choices! { for Dialect { OpenAi = "openai", Compatible = "compatible", } }
 choices! { for KeyHeader { Bearer = "bearer", XApiKey = "x-api-key", } }
 choices! { for Declare { All = "all", Mode = "mode", } }
 choices! {
@@ -63,37 +68,77 @@ const ANTHROPIC_KEYS: [&str; 1] = ["ANTHROPIC_API_KEY"];
 /// Window of the rehearsal model, in tokens.
 const REHEARSAL_WINDOW: usize = 32_000;
 
-pub(super) fn text(from: &mut Reader) -> Text {
+/// How long one answer of a model on this machine may take: it may be loaded first, and then is slow.
+const LOCAL_ROUND_DEADLINE: Duration = Duration::from_secs(15 * 60);
+
+/// `own_port` is where the server listens, and so no model does.
+pub(super) fn text(from: &mut Reader, own_port: u16) -> Text {
     from.table("text", "The chat model.");
     let about = "Who runs the model [default: the first whose variable is set: GEMINI_API_KEY or GOOGLE_API_KEY, \
                  OPENAI_API_KEY or OPENAI_BASE_URL, ANTHROPIC_API_KEY; else \"rehearsal\"]";
+    let before = from.mark();
     let configured = from.optional("provider", choice(), about);
-    let about = "Which model; openai has no usual one and needs this, or QUARTERDECK_TEXT__MODEL \
-                 [default: by provider]";
+    let about = "Which model; ollama/NAME, lmstudio/NAME and llama.cpp/NAME are models on this machine, on those servers' \
+                 usual ports [default: by provider]";
     let model = from.optional("model", line(), about);
     let about = "Where the provider is; openai also takes OPENAI_BASE_URL [default: by provider]";
     let url = from.optional("base_url", base_url(&["http", "https"]), about);
     let about = "A file that holds the provider's key; the provider's variable wins over it";
     let key_file = from.optional("api_key_file", secret_file(), about);
-    let provider = TextProvider::choose(from, configured);
-    let endpoint = endpoint(from, "text", &provider.defaults(), model, url, key_file.as_deref());
+    let is_free = configured.is_none() && url.is_none();
+    let local = model.as_deref().filter(|_| is_free).and_then(|model| KnownServer::of_model(model, own_port));
+    let (mut provider, mut endpoint) = match local {
+        Some((server, model)) => local_endpoint(from, server, model),
+        None => {
+            let provider = TextProvider::choose(from, configured);
+            let defaults = provider.defaults_at(from, url.as_deref());
+            (provider, endpoint(from, "text", &defaults, model.clone(), url, key_file.as_deref()))
+        }
+    };
+    if from.take_model_problems(before) {
+        (provider, endpoint) = rehearsal_instead(from);
+    }
 
     let mut model = ModelSettings::new(provider);
-    model.read(from);
     let mut settings = Settings::default();
+    if is_loopback_url(&endpoint.base_url) {
+        model.limits.first_byte = Limits::LOCAL_FIRST_BYTE;
+        settings.round_deadline = LOCAL_ROUND_DEADLINE;
+    }
+    model.read(from);
     settings! { from;
         "rounds": whole(1, 100) => settings.rounds, "Model rounds in a turn; the last has no tools";
         "guide_tokens": whole(0, 1_000_000) => settings.guide_tokens,
             "Tokens that the tools' full guides may take; beyond it each tool gets one line";
         "declare": choice() => settings.declare, "Tools that the model is told about: all, or those of its mode";
-        "first_byte_seconds": seconds(1, 3_600) => model.limits.first_byte, "How long the model may take to begin";
+        "first_byte_seconds": seconds(1, 3_600) => model.limits.first_byte, "How long the model may take to begin; \
+            on this machine, where it may be loaded first, 300 unless it is set";
         "idle_seconds": seconds(1, 3_600) => model.limits.idle, "How long the model may pause";
         "retries": whole(0, 10) => model.limits.retries,
             "How often a request is made again that was refused or lost before any text came";
         "retry_after_cap_seconds": seconds(0, 600) => model.limits.max_retry_delay,
             "The longest Retry-After of a provider that is waited for";
     }
-    Text { provider: chat_provider(from, provider, endpoint, model), settings }
+    Text { provider: chat_provider(from, provider, endpoint, model), fallback: None, settings }
+}
+
+/// A model on this machine, which wants no key: another provider's must not be sent to it.
+fn local_endpoint(from: &mut Reader, server: KnownServer, model: &str) -> (TextProvider, Endpoint) {
+    let origin = from.origin("text.model");
+    let (provider, base_url) = (TextProvider::OpenAi, server.base_url());
+    from.set_effective("text.provider", provider.as_str(), Some(origin.clone()));
+    from.set_effective("text.base_url", base_url.clone(), Some(origin));
+    (provider, Endpoint { base_url, model: model.to_owned(), api_key: None })
+}
+
+/// What answers in the place of a model that cannot be used.
+fn rehearsal_instead(from: &mut Reader) -> (TextProvider, Endpoint) {
+    let model = "rehearsal";
+    for key in ["text.provider", "text.model"] {
+        from.set_effective(key, model, Some(Origin::Default));
+    }
+    from.set_effective("text.base_url", None::<String>, Some(Origin::Default));
+    (TextProvider::Rehearsal, Endpoint { base_url: String::new(), model: model.to_owned(), api_key: None })
 }
 
 impl TextProvider {
@@ -142,13 +187,24 @@ impl TextProvider {
         chosen
     }
 
+    /// The defaults at an address. Which models another server of OpenAI's protocol has is not known.
+    fn defaults_at(self, from: &Reader, url: Option<&str>) -> Defaults {
+        let defaults = self.defaults();
+        let variable = defaults.base_url_variable.and_then(|name| from.variables.get(name));
+        let url = url.or(variable).map(|url| url.trim_end_matches('/'));
+        let is_elsewhere = url.is_some_and(|url| defaults.base_url.as_deref() != Some(url));
+        let model = defaults.model.filter(|_| self != Self::OpenAi || !is_elsewhere);
+        Defaults { model, ..defaults }
+    }
+
     pub(super) fn defaults(self) -> Defaults {
         let (keys, base_url, model): (&[&str], _, _) = match self {
             Self::Gemini => {
                 (&GEMINI_KEYS, Some(GeminiConfig::DEFAULT_BASE_URL), Some(GeminiConfig::DEFAULT_MODEL))
             }
-            // It runs many models, and none is the usual one.
-            Self::OpenAi => (&OPENAI_KEYS, Some(OpenAiConfig::DEFAULT_BASE_URL), None),
+            Self::OpenAi => {
+                (&OPENAI_KEYS, Some(OpenAiConfig::DEFAULT_BASE_URL), Some(OpenAiConfig::DEFAULT_MODEL))
+            }
             Self::Anthropic => (
                 &ANTHROPIC_KEYS,
                 Some(AnthropicConfig::DEFAULT_BASE_URL),
@@ -252,6 +308,11 @@ fn openai(from: &mut Reader, endpoint: &Endpoint, max_output_tokens: Option<u32>
         false => MaxTokensField::MaxTokens,
     });
     from.set_effective("text.openai.max_tokens_field", field.as_str(), None);
+    let about = "How tools are declared: with all of JSON Schema, or with what llama.cpp, Ollama, LM Studio and vLLM take \
+                 [default: \"openai\" at OpenAI, else \"compatible\"]";
+    let dialect = from.optional("dialect", choice(), about);
+    config.dialect = dialect.unwrap_or(if is_openai { Dialect::OpenAi } else { Dialect::Compatible });
+    from.set_effective("text.openai.dialect", config.dialect.as_str(), None);
     settings! { from;
         "include_usage": boolean() => config.include_usage, "Ask for the usage at the end of a stream";
     }
@@ -272,6 +333,8 @@ fn anthropic(from: &mut Reader) -> AnthropicConfig {
     settings! { from;
         "version": line() => config.version, "The anthropic-version header";
         "auth_header": choice() => config.key_header, "How the key is sent; proxies often know only \"x-api-key\"";
+        "prompt_cache": boolean() => config.prompt_cache,
+            "Ask the provider to keep tools, instruction and conversation in its cache";
     }
     config
 }

@@ -10,7 +10,8 @@ use quarterdeck_contracts::KnowledgeRecord;
 use quarterdeck_knowledge::store::{FileError, KnowledgeFile, Sources, set_aside};
 use quarterdeck_knowledge::{KnowledgeBase, ScoreThresholds, fingerprint, read_folder};
 
-use super::{ProgressLines, embedder};
+use super::{ProgressLines, SharedKnowledge, embedder};
+use crate::config::LocalConfig;
 use crate::data;
 use crate::terminal::{count, info};
 
@@ -36,12 +37,32 @@ pub(crate) fn read_sources(folder: &Path) -> anyhow::Result<(Vec<KnowledgeRecord
     Ok((records, Sources { fingerprint, left_out: problems.len() }))
 }
 
-/// The up-to-date knowledge base of a folder. It is searched by meaning too if `quarterdeck kb build` has made vectors:
-/// that takes too long to do before a search.
-pub(crate) fn knowledge(folder: &Path, data: &Path) -> anyhow::Result<KnowledgeBase> {
-    let base = open(folder, data)?;
+/// The knowledge base of the database, or else the up-to-date one of a folder. It is searched by meaning too if
+/// `quarterdeck kb build` has made vectors: that takes too long to do before a search. Where the database compares them, it
+/// is searched on the runtime that opened it.
+pub(crate) async fn knowledge(
+    config: &LocalConfig,
+    folder: &Path,
+    data: &Path,
+) -> anyhow::Result<KnowledgeBase> {
+    if let Some(shared) = SharedKnowledge::of(config).await? {
+        return shared.find().await;
+    }
+    let base = open(kb_folder(folder)?, data)?;
     refresh(&base, folder, data)?;
     Ok(base)
+}
+
+/// The same, if there is one: a database, or a folder of records.
+pub(crate) async fn find_knowledge(
+    config: &LocalConfig,
+    folder: &Path,
+    data: &Path,
+) -> anyhow::Result<Option<KnowledgeBase>> {
+    match folder.is_dir() || config.store.is_shared() {
+        true => knowledge(config, folder, data).await.map(Some),
+        false => Ok(None),
+    }
 }
 
 /// The last build, searched by words; without one, the records of the folder.

@@ -167,16 +167,6 @@ fn every_case_of_the_built_in_tools_holds() {
 }
 
 #[test]
-fn a_scaffold_of_every_category_passes_its_own_cases() {
-    for category in ["retrieval", "action", "utility"] {
-        let output = quarterdeck(with_scaffold(category).path(), &["test"]);
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.ends_with("5 passed, 0 failed\n"), "{text}");
-        assert_eq!(output.status.code(), Some(0));
-    }
-}
-
-#[test]
 fn a_case_that_fails_shows_the_difference() {
     let files = with_scaffold("utility");
     files.write(

@@ -23,8 +23,8 @@ fn build_writes_the_artifact_and_says_what_is_in_it() {
             --- stdout
             ok    word_count  0.1.0  229 tokens
 
-            registry 1.0.287d0f29 (commit none) written to tools/tool_registry.json
-            digest 287d0f294a1adbde214ec2740252bbd0e398933917caffac21b1377724247a3a
+            registry 1.0.685471bd (commit none) written to tools/tool_registry.json
+            digest 685471bdba0e02192c540ac2a2f4d307251458f5f08c7aa90351251641feefed
             1 tool, 0 errors, 0 warnings
             --- stderr
         "#]],
@@ -135,7 +135,7 @@ fn a_place_in_a_text_has_lines_and_columns() {
     let diagnostic = &report["diagnostics"][0];
     assert_eq!(
         [&diagnostic["line"], &diagnostic["column"], &diagnostic["endLine"], &diagnostic["endColumn"]],
-        [5, 15, 5, 26]
+        [6, 15, 6, 26]
     );
 }
 
@@ -172,7 +172,7 @@ fn describe_shows_what_a_provider_sees() {
                 "type": "STRING",
                 "description": "The text to count.",
                 "minLength": 1,
-                "maxLength": 2000
+                "maxLength": 1000
               },
               "unit": {
                 "type": "STRING",
@@ -224,7 +224,7 @@ fn a_name_that_is_nearly_right_gets_a_hint() {
         exit 2
         --- stdout
         --- stderr
-        error: there is no provider gemini; there are openai, openaiStrict, geminiNative, geminiJsonSchema, anthropic, mcp
+        error: there is no provider gemini; there are openai, openaiStrict, openaiCompatible, geminiNative, geminiJsonSchema, anthropic, mcp
     "#]],
     );
     check(
@@ -270,7 +270,7 @@ fn diff_says_whether_callers_break() {
         expect![[r#"
             exit 1
             --- stdout
-            1.0.287d0f29 → 1.0.e861406e
+            1.0.685471bd → 1.0.4d682876
 
             word_count
               breaks   unit: no longer takes "characters"
@@ -287,12 +287,12 @@ fn diff_says_whether_callers_break() {
         files.path(),
         &["diff", "old.json", "old.json"],
         expect![[r#"
-        exit 0
-        --- stdout
-        1.0.287d0f29 → 1.0.287d0f29
-        no difference
-        --- stderr
-    "#]],
+            exit 0
+            --- stdout
+            1.0.685471bd → 1.0.685471bd
+            no difference
+            --- stderr
+        "#]],
     );
     let report =
         stdout_json(&quarterdeck(files.path(), &["diff", "old.json", "new.json", "--format", "json"]));

@@ -56,6 +56,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             server.listen                          127.0.0.1:9000                                                                                           flag --listen
             server.hosts                           -                                                                                                        default
             server.origins                         -                                                                                                        default
+            server.frame_ancestors                 -                                                                                                        default
             server.admin_token_file                -                                                                                                        default
             server.admin_token                     set                                                                                                      env QUARTERDECK_ADMIN_TOKEN
             server.trust_proxy                     false                                                                                                    default
@@ -74,6 +75,33 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             limits.file_link_seconds               3600                                                                                                     default
             limits.calls                           500                                                                                                      default
             limits.connections_per_address         512                                                                                                      default
+            page.title                             -                                                                                                        default
+            page.logo                              -                                                                                                        default
+            page.welcome                           -                                                                                                        default
+            page.suggestions                       -                                                                                                        default
+            page.links                             -                                                                                                        default
+            page.colours.accent                    -                                                                                                        default
+            page.colours.accent_text               -                                                                                                        default
+            page.colours.background                -                                                                                                        default
+            page.colours.surface                   -                                                                                                        default
+            page.colours.text                      -                                                                                                        default
+            page.show.tool_cards                   true                                                                                                     default
+            page.show.gates                        true                                                                                                     default
+            page.show.json                         true                                                                                                     default
+            store.url                              -                                                                                                        default
+            store.password_file                    -                                                                                                        default
+            store.password                         not set                                                                                                  default
+            store.pool_size                        16                                                                                                       default
+            store.statement_timeout_ms             5000                                                                                                     default
+            store.connect_timeout_ms               3000                                                                                                     default
+            store.wait_seconds                     30                                                                                                       default
+            store.migrate                          auto                                                                                                     default
+            store.root_certificates_file           -                                                                                                        default
+            audit.keep_in_store                    false                                                                                                    default
+            cluster.node                           -                                                                                                        default
+            cluster.address                        -                                                                                                        default
+            cluster.secret_file                    -                                                                                                        default
+            cluster.secret                         generated                                                                                                default
             auth.algorithm                         HS256                                                                                                    default
             auth.secret_file                       -                                                                                                        default
             auth.secret                            not set                                                                                                  default
@@ -83,6 +111,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             auth.required.v1                       auto                                                                                                     default
             auth.required.api                      false                                                                                                    default
             auth.required.voice                    false                                                                                                    default
+            auth.required.mcp                      auto                                                                                                     default
             auth.api_keys.partner                  secrets/partner                                                                                          quarterdeck.toml:5
             auth.api_key.partner                   set                                                                                                      file secrets/partner
             text.provider                          gemini                                                                                                   env GEMINI_API_KEY
@@ -93,7 +122,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             text.window                            1048576                                                                                                  default
             text.max_output_tokens                 -                                                                                                        default
             text.rounds                            8                                                                                                        default
-            text.guide_tokens                      16000                                                                                                    default
+            text.guide_tokens                      4000                                                                                                     default
             text.declare                           all                                                                                                      default
             text.first_byte_seconds                60                                                                                                       default
             text.idle_seconds                      60                                                                                                       default
@@ -101,18 +130,30 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             text.retry_after_cap_seconds           20                                                                                                       default
             text.openai.system_role                system                                                                                                   default
             text.openai.max_tokens_field           max_tokens                                                                                               default
+            text.openai.dialect                    compatible                                                                                               default
             text.openai.include_usage              true                                                                                                     default
             text.anthropic.version                 2026-10-21                                                                                               default
             text.anthropic.auth_header             bearer                                                                                                   default
+            text.anthropic.prompt_cache            true                                                                                                     default
             text.rehearsal.script                  -                                                                                                        default
             text.rehearsal.pace_ms                 20                                                                                                       default
+            fallback.provider                      none                                                                                                     default
+            fallback.model                         none                                                                                                     default
+            fallback.base_url                      -                                                                                                        default
+            fallback.api_key_file                  -                                                                                                        default
+            fallback.api_key                       not set                                                                                                  default
+            fallback.window                        -                                                                                                        default
+            fallback.max_output_tokens             -                                                                                                        default
+            fallback.first_byte_seconds            60                                                                                                       default
+            fallback.idle_seconds                  60                                                                                                       default
+            fallback.retries                       2                                                                                                        default
             voice.provider                         gemini                                                                                                   env GEMINI_API_KEY
             voice.model                            gemini-3.8-live                                                                                          default
             voice.base_url                         wss://generativelanguage.googleapis.com                                                                  default
             voice.api_key_file                     -                                                                                                        default
             voice.api_key                          set                                                                                                      env GEMINI_API_KEY
             voice.voice                            Algenib                                                                                                  default
-            voice.guide_tokens                     8000                                                                                                     default
+            voice.guide_tokens                     4000                                                                                                     default
             voice.declare                          all                                                                                                      default
             voice.filler                           none                                                                                                     default
             images.provider                        none                                                                                                     default
@@ -124,6 +165,13 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             images.timeout_seconds                 100                                                                                                      default
             images.max_bytes                       8388608                                                                                                  default
             images.per_session                     20                                                                                                       default
+            mcp.serve                              true                                                                                                     default
+            mcp.sessions_per_client                32                                                                                                       default
+            mcp.sessions                           10000                                                                                                    default
+            mcp.idle_seconds                       1800                                                                                                     default
+            mcp.task_seconds                       45                                                                                                       default
+            mcp.approval_pages                     true                                                                                                     default
+            mcp.list_seconds                       60                                                                                                       default
             policy.confirmation_seconds            300                                                                                                      default
             policy.resumable_seconds               300                                                                                                      default
             policy.idle_seconds                    1800                                                                                                     default
@@ -155,6 +203,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             tools.artifact_digest                  -                                                                                                        default
             tools.allowed_digests                  -                                                                                                        default
             kb.folder                              records                                                                                                  env QUARTERDECK_KB__FOLDER
+            kb.max_passages_in_memory              500000                                                                                                   default
             data.folder                            .quarterdeck                                                                                             default
             prompts.folder                         prompts                                                                                                  default
             versions.max_loaded                    4                                                                                                        default

@@ -111,6 +111,7 @@ pub(crate) fn with_sessions() -> Tree {
             message: "Please write to us instead.".into(),
             session_id: "ses_3".into(),
             at_ms: NINE,
+            address: None,
         };
         let commit = Commit::default()
             .put(Table::Blocks, "fridtjof", json!(block))

@@ -1,4 +1,4 @@
-//! The output that the README shows is the output that the command gives.
+//! The output that the authoring guide shows is the output that the command gives.
 
 use quarterdeck_testkit::tree;
 
@@ -48,10 +48,10 @@ const REFUND: &str = r#"
 "#;
 
 #[test]
-fn five_mistakes_read_well_and_are_shown_in_the_readme() {
+fn five_mistakes_read_well_and_are_shown_to_authors() {
     let files = tree(REFUND);
     let output = quarterdeck(files.path(), &["build"]);
     assert_eq!(output.status.code(), Some(1));
     let printed = String::from_utf8(output.stderr).unwrap() + &String::from_utf8(output.stdout).unwrap();
-    check_block("five mistakes", "quarterdeck build", &printed);
+    check_block("tools/README.md", "five mistakes", "quarterdeck build", &printed);
 }

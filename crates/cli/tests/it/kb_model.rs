@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::terminal::command;
 
 /// Writes a model folder: a table with one vector for each word of its vocabulary.
-fn write_model(folder: &Path, vectors: [[f32; 2]; 3]) {
+pub(crate) fn write_model(folder: &Path, vectors: [[f32; 2]; 3]) {
     let tokenizer = json!({
         "normalizer": { "type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
             "strip_accents": null, "lowercase": true },

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(crate) struct Provider {
     pub(crate) address: std::net::SocketAddr,
@@ -20,7 +20,11 @@ pub(crate) fn provider(arguments: &[String]) -> Provider {
         json!({ "index": index, "id": format!("call_0123456789_{index}"), "type": "function",
                 "function": { "name": "validate_email", "arguments": arguments } })
     });
-    let replies = [json!({ "tool_calls": calls.collect::<Vec<_>>() }), json!({ "content": "Done." })];
+    scripted_provider(vec![json!({ "tool_calls": calls.collect::<Vec<_>>() }), json!({ "content": "Done." })])
+}
+
+/// A provider with OpenAI's protocol that answers one request after the other with these deltas.
+pub(crate) fn scripted_provider(replies: Vec<Value>) -> Provider {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, bodies) = mpsc::channel();
@@ -33,7 +37,7 @@ pub(crate) fn provider(arguments: &[String]) -> Provider {
     Provider { address, bodies }
 }
 
-fn read_body(stream: &TcpStream) -> String {
+pub(crate) fn read_body(stream: &TcpStream) -> String {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
     loop {
@@ -50,7 +54,7 @@ fn read_body(stream: &TcpStream) -> String {
     String::from_utf8(body).unwrap()
 }
 
-fn reply(mut stream: TcpStream, delta: &serde_json::Value) {
+fn reply(mut stream: TcpStream, delta: &Value) {
     let finish = if delta.get("content").is_some() { "stop" } else { "tool_calls" };
     let events = [
         json!({ "choices": [{ "index": 0, "delta": delta }] }),

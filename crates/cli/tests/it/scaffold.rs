@@ -1,9 +1,22 @@
 use std::fs;
+use std::sync::Arc;
 
-use quarterdeck_contracts::CaseFile;
-use quarterdeck_testkit::tree;
+use quarterdeck_contracts::definition_schema;
+use quarterdeck_testkit::{FakeContext, tree};
+use serde_json::{Value, json};
 
 use crate::terminal::quarterdeck;
+
+// The templates in Rust, compiled as they are.
+#[path = "../../templates/action/handler.rs.txt"]
+#[expect(unreachable_pub, reason = "it is written for another crate")]
+mod action_template;
+#[path = "../../templates/retrieval-kb/handler.rs.txt"]
+#[expect(unreachable_pub, reason = "it is written for another crate")]
+mod retrieval_template;
+#[path = "../../templates/utility/handler.rs.txt"]
+#[expect(unreachable_pub, reason = "it is written for another crate")]
+mod utility_template;
 
 #[test]
 fn a_new_folder_of_every_kind_passes_every_check() {
@@ -23,6 +36,61 @@ fn a_new_folder_of_every_kind_passes_every_check() {
 }
 
 #[test]
+fn new_then_build_then_test_passes_in_a_fresh_folder_for_every_category() {
+    for (category, tests) in [("retrieval", 5), ("action", 5), ("utility", 5)] {
+        let files = tree("");
+        for arguments in
+            [&["new", "first-tool", "--category", category][..], &["build"], &["test", "first-tool"]]
+        {
+            let output = quarterdeck(files.path(), arguments);
+            let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{category} {arguments:?}: {printed}");
+            if arguments[0] == "test" {
+                assert!(printed.ends_with(&format!("{tests} passed, 0 failed\n")), "{category}: {printed}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn handlers_in_rust_do_what_those_in_javascript_do() {
+    let context = FakeContext::new();
+    let note = |text: &str| serde_json::from_value(json!({ "text": text })).unwrap();
+    let kept = action_template::execute(note(" Buy rope "), context.clone()).await.unwrap();
+    assert_eq!(json!(kept), json!({ "note": "Buy rope", "total": 1 }));
+    let kept = action_template::execute(note("Buy tar"), context.clone()).await.unwrap();
+    assert_eq!(json!(kept)["total"], 2);
+    assert!(action_template::execute(note("  "), context.clone()).await.is_err());
+    let asked = serde_json::from_value(json!({ "subject": "hull", "max": 3 })).unwrap();
+    let found = retrieval_template::execute(asked, Arc::clone(&context) as _).await.unwrap();
+    assert_eq!(json!(found), json!({ "results": [] }));
+    let counted = serde_json::from_value(json!({ "text": "the ice", "unit": "words" })).unwrap();
+    assert_eq!(json!(utility_template::execute(counted, context).await.unwrap())["count"], 2);
+}
+
+#[test]
+fn the_definition_names_a_schema_that_an_editor_finds_without_a_network() {
+    let read = |path: std::path::PathBuf| -> Value {
+        serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let files = tree("");
+    for category in ["retrieval", "action", "utility"] {
+        assert!(quarterdeck(files.path(), &["new", category, "--category", category]).status.success());
+        let named = read(files.join(&format!("tools/{category}/schema.json")))["$schema"].clone();
+        let found = files.join(&format!("tools/{category}")).join(named.as_str().unwrap());
+        assert_eq!(read(found), definition_schema(), "{category}");
+    }
+    // An older copy is replaced; it is generated.
+    files.write("tools/tool.schema.json", "{}");
+    assert!(quarterdeck(files.path(), &["new", "later"]).status.success());
+    assert_eq!(read(files.join("tools/tool.schema.json")), definition_schema());
+    let source = tree("//- schemas/tool.schema.json\n{}\n");
+    assert!(quarterdeck(source.path(), &["new", "one"]).status.success());
+    assert_eq!(read(source.join("tools/one/schema.json"))["$schema"], "../../schemas/tool.schema.json");
+    assert!(!source.join("tools/tool.schema.json").exists());
+}
+
+#[test]
 fn a_build_is_advised_only_where_it_can_work() {
     let printed = |files: &str| {
         let output = quarterdeck(tree(files).path(), &["new", "count-words", "--rust"]);
@@ -33,17 +101,6 @@ fn a_build_is_advised_only_where_it_can_work() {
     let elsewhere = printed("");
     assert!(!elsewhere.contains("next: cargo build"), "{elsewhere}");
     assert!(elsewhere.contains("nothing compiles it here") && elsewhere.contains("--js"), "{elsewhere}");
-}
-
-#[test]
-fn its_cases_are_cases() {
-    for category in ["action", "utility"] {
-        let files = tree("");
-        assert!(quarterdeck(files.path(), &["new", "count-words", "--category", category]).status.success());
-        let text = fs::read_to_string(files.join("tools/count-words/basic.case.json")).unwrap();
-        let cases: CaseFile = serde_json::from_str(&text).unwrap();
-        assert_eq!(cases.into_cases().len(), 3);
-    }
 }
 
 #[test]

@@ -71,6 +71,11 @@ impl Server {
         }
     }
 
+    /// What it prints from now on.
+    pub(crate) fn take_rest(&mut self) -> BufReader<std::process::ChildStderr> {
+        self.rest.take().unwrap()
+    }
+
     /// Collects what it prints from now on, so that a long log does not fill the pipe.
     pub(crate) fn collect_log(&mut self) -> std::thread::JoinHandle<String> {
         let mut rest = self.rest.take().unwrap();
@@ -351,7 +356,7 @@ fn the_readme_shows_a_real_answer() {
     assert_eq!(status, 200, "{answer}");
     let command = "curl -s localhost:8080/v1/chat/completions -d '{ \"messages\":\n    [{ \"role\": \"user\", \"content\": \"What is Framheim?\" }] }' | jq -r '.choices[0].message.content'";
     let wrapped = wrap(answer["choices"][0]["message"]["content"].as_str().unwrap());
-    check_block("answer", command, &wrapped);
+    check_block("README.md", "answer", command, &wrapped);
 }
 
 /// Lines of at most a hundred characters, as a reader would see them.

@@ -1,42 +1,84 @@
-//! `quarterdeck audit verify`.
+//! `quarterdeck audit verify`: the chains of all nodes that share the store.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
-use quarterdeck_contracts::Store;
-use quarterdeck_runtime::audit::{Verification, verify};
-use serde_json::json;
+use quarterdeck_contracts::{Store, Table};
+use quarterdeck_runtime::audit::{ChainSource, NodeVerification, Verification, verify_nodes};
+use serde_json::{Value, json};
 
 use crate::arguments::Format;
-use crate::arguments::operator::AuditVerifyOptions;
+use crate::arguments::operator::{AuditVerifyOptions, NodeFile};
 use crate::config::LocalConfig;
+use crate::node_data::NodeData;
+use crate::store_url::StoreUrl;
 use crate::terminal::{count, print};
 use crate::{ExitStatus, data, wire};
 
 pub(crate) fn run(options: &AuditVerifyOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
-    let data = options.data.or(&config);
-    let found = wire::block_on(verify_trail(data))??;
+    let node = options.data.node(&config);
+    let found = wire::block_on(verify_chains(&node, &options.files))??;
     match options.format {
-        Format::Json => {
-            let Verification { lines, unconfirmed, fault } = &found;
-            let found = json!({
-                "whole": fault.is_none(), "lines": lines, "unconfirmed": unconfirmed, "fault": fault,
-            });
-            print(&format!("{found:#}\n"))?;
-        }
-        Format::Human => print(&as_text(&data::audit_file(data), &found))?,
+        Format::Json => print(&format!("{:#}\n", as_json(&node.chain, &found)))?,
+        Format::Human => print(&found.iter().map(|one| as_text(one, found.len())).collect::<String>())?,
     }
-    Ok(if found.fault.is_some() { ExitStatus::Problems } else { ExitStatus::Success })
+    let is_faulty = |one: &NodeVerification| one.found.as_ref().is_some_and(|found| found.fault.is_some());
+    Ok(if found.iter().any(is_faulty) { ExitStatus::Problems } else { ExitStatus::Success })
 }
 
-fn as_text(path: &Path, found: &Verification) -> String {
+/// The chain of this machine as ever, and all of them where there are more.
+fn as_json(own: &str, found: &[NodeVerification]) -> Value {
+    let chain = |found: Option<&Verification>| {
+        json!({
+            "whole": found.map(|found| found.fault.is_none()), "lines": found.map(|found| found.lines),
+            "unconfirmed": found.map(|found| found.unconfirmed), "fault": found.and_then(|found| found.fault.clone()),
+        })
+    };
+    let of_own = found.iter().find(|one| one.node == own).and_then(|one| one.found.as_ref());
+    let mut all = chain(of_own);
+    if found.len() == 1 && of_own.is_some() {
+        return all;
+    }
+    let nodes = found.iter().map(|one| {
+        let mut node = chain(one.found.as_ref());
+        node["node"] = json!(one.node);
+        node["knownLines"] = json!(one.known_lines);
+        node["source"] = match &one.source {
+            ChainSource::File(path) => json!(path),
+            ChainSource::Store => json!("store"),
+            ChainSource::NotSeen => Value::Null,
+        };
+        node
+    });
+    all["nodes"] = nodes.collect();
+    all
+}
+
+fn as_text(one: &NodeVerification, chains: usize) -> String {
     let lines = |number: u64| count(usize::try_from(number).unwrap_or(usize::MAX), "line");
+    let place = match &one.source {
+        ChainSource::File(path) => path.display().to_string(),
+        ChainSource::Store => "in the store".to_owned(),
+        ChainSource::NotSeen => String::new(),
+    };
+    let place = match (chains, place.as_str()) {
+        (1, _) => place,
+        (_, "") => one.node.clone(),
+        _ => format!("{}: {place}", one.node),
+    };
+    let Some(found) = &one.found else {
+        return format!(
+            "{place}: not seen; the store knows {} of it, which are on another machine\n\
+             help: copy its audit.jsonl here and add `--file {}=FILE`, or set `audit.keep_in_store` on that node\n",
+            lines(one.known_lines),
+            one.node
+        );
+    };
     let mut text = match &found.fault {
-        None => format!("{}: {}, whole\n", path.display(), lines(found.lines)),
-        Some(fault) => {
-            format!("{}: {fault}\nthe chain holds for {}\n", path.display(), lines(found.lines))
-        }
+        None => format!("{place}: {}, whole\n", lines(found.lines)),
+        Some(fault) => format!("{place}: {fault}\nthe chain holds for {}\n", lines(found.lines)),
     };
     if found.fault.is_none() && found.unconfirmed > 0 {
         text.push_str(&format!(
@@ -48,10 +90,13 @@ fn as_text(path: &Path, found: &Verification) -> String {
     text
 }
 
-async fn verify_trail(data: &Path) -> anyhow::Result<Verification> {
-    let (trail, store) = (data::audit_file(data), data::store_file(data));
+async fn verify_chains(node: &NodeData, given: &[NodeFile]) -> anyhow::Result<Vec<NodeVerification>> {
+    let trail = node.audit_file();
     // The store keeps the end of the chain: without it, a cut-off end would go unnoticed.
-    if trail.exists() && !store.exists() {
+    if let StoreUrl::Sqlite(store) = &node.url
+        && trail.exists()
+        && !store.exists()
+    {
         bail!(
             "cannot verify {}: {}, which keeps the end of the chain, is missing\n\
              help: put the store back from a backup, and run this again",
@@ -59,8 +104,35 @@ async fn verify_trail(data: &Path) -> anyhow::Result<Verification> {
             store.display()
         );
     }
-    let store = wire::find_store(data)?;
-    let found = verify(&trail, data::NODE, &*store).await.map_err(|error| anyhow!(error))?;
+    for NodeFile { node, path } in given {
+        if !path.is_file() {
+            bail!("there is no file {}\nhelp: copy the audit.jsonl of {node} there", path.display());
+        }
+    }
+    let store = wire::find_store(node).await?;
+    let files = files(node, given, &*store).await?;
+    let found = verify_nodes(&files, &*store).await.map_err(|error| anyhow!(error))?;
     store.close().await?;
     Ok(found)
+}
+
+/// The files of this machine, and those that were given.
+async fn files(
+    node: &NodeData,
+    given: &[NodeFile],
+    store: &dyn Store,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let mut files = BTreeMap::new();
+    let trail = node.audit_file();
+    // A machine that is no node has no trail, and none is missed.
+    let is_node = !node.config.is_shared() || store.get(Table::Audit, &node.chain).await?.is_some();
+    if is_node || trail.exists() {
+        files.insert(node.chain.clone(), trail);
+    }
+    let beside = data::operator_audit_file(&node.folder);
+    if beside.exists() {
+        files.insert(node.operator_chain(), beside);
+    }
+    files.extend(given.iter().map(|given| (given.node.clone(), given.path.clone())));
+    Ok(files)
 }

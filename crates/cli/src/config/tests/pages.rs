@@ -33,8 +33,11 @@ fn example_file_holds_the_defaults() {
     expect_file![root().join("quarterdeck.example.toml")].assert_eq(&example);
     let is_key = |line: &str| line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '));
     // Keys of tables that have no defaults.
-    let is_example =
-        |line: &str| ["partner", "private_hosts", "secrets."].iter().any(|key| line.starts_with(key));
+    let is_example = |line: &str| {
+        ["partner", "private_hosts", "secrets.", "command", "args", "env."]
+            .iter()
+            .any(|key| line.starts_with(key))
+    };
     let uncommented: Vec<_> = example
         .lines()
         .map(|line| match line.strip_prefix("# ") {

@@ -1,5 +1,7 @@
 //! Who answers, and what that needs.
 
+use std::time::Duration;
+
 use expect_test::expect;
 use quarterdeck_transports::openai::{OutputLimit, SystemRole};
 
@@ -40,11 +42,11 @@ fn what_a_provider_needs_is_asked_for() {
     );
     refused(
         "",
-        &[("OPENAI_API_KEY", "k")],
+        &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")],
         expect![[r#"
             the configuration has 1 problem
-            env OPENAI_API_KEY: `text.model` is needed: openai runs many models, and none is the usual one
-              help: set QUARTERDECK_TEXT__MODEL, or `text.model`
+            env OPENAI_BASE_URL: `text.model` is needed: which models this server of openai's protocol has is not known
+              help: set QUARTERDECK_TEXT__MODEL to one of its models, or `text.model`
         "#]],
     );
     refused(
@@ -114,6 +116,63 @@ fn images_need_a_provider_that_is_named_and_its_key() {
             the configuration has 1 problem
             quarterdeck.toml:1: `images.model` needs `images.provider`
               help: set `images.provider` to "openai" or "gemini", or leave the key out
+        "#]],
+    );
+}
+
+#[test]
+fn a_fallback_is_configured_as_the_first_model_is() {
+    let file = "[text]\nprovider = 'openai'\nmodel = 'm'\nbase_url = 'http://localhost:1/v1'\n\
+                [fallback]\nprovider = 'anthropic'\nfirst_byte_seconds = 7\n";
+    let loaded = loaded(file, &[("ANTHROPIC_API_KEY", "k")]);
+    assert_eq!(row(&loaded, "fallback.model"), r#""claude-sonnet-5-5" from default"#);
+    assert_eq!(row(&loaded, "text.retry_after_cap_seconds"), "2 from default", "users need not wait");
+    let Text { provider: ChatProvider::OpenAi(first), fallback, .. } = loaded.config.text else { panic!() };
+    assert_eq!(first.limits.max_retry_delay, Duration::from_secs(2));
+    let Some(ChatProvider::Anthropic(fallback)) = fallback else { panic!("{fallback:?}") };
+    assert_eq!((fallback.api_key.expose(), fallback.limits.first_byte), ("k", Duration::from_secs(7)));
+
+    let capped = config(
+        &file.replace("[text]\n", "[text]\nretry_after_cap_seconds = 9\n"),
+        &[("ANTHROPIC_API_KEY", "k")],
+    );
+    let ChatProvider::OpenAi(first) = capped.text.provider else { panic!() };
+    assert_eq!(first.limits.max_retry_delay, Duration::from_secs(9), "as the operator says");
+    assert!(config("", &[("ANTHROPIC_API_KEY", "k"), ("GEMINI_API_KEY", "g")]).text.fallback.is_none());
+}
+
+#[test]
+fn a_fallback_by_variables_alone_has_its_own_server() {
+    let variables = [
+        ("GEMINI_API_KEY", "g"),
+        ("OPENAI_API_KEY", "o"),
+        ("QUARTERDECK_FALLBACK__PROVIDER", "openai"),
+        ("QUARTERDECK_FALLBACK__MODEL", "small"),
+        ("QUARTERDECK_FALLBACK__BASE_URL", "http://localhost:2/v1"),
+    ];
+    let Some(ChatProvider::OpenAi(fallback)) = config("", &variables).text.fallback else { panic!() };
+    assert_eq!((&*fallback.model, &*fallback.base_url), ("small", "http://localhost:2/v1"));
+    assert_eq!(fallback.system_role, SystemRole::System);
+}
+
+#[test]
+fn a_fallback_needs_its_provider_and_its_key() {
+    refused(
+        "fallback.model = 'm'",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: `fallback.model` needs `fallback.provider`
+              help: set `fallback.provider`; most servers of other vendors speak "openai"
+        "#]],
+    );
+    refused(
+        "fallback.provider = 'anthropic'",
+        &[],
+        expect![[r#"
+            the configuration has 1 problem
+            quarterdeck.toml:1: anthropic needs a key
+              help: set ANTHROPIC_API_KEY, or name a file that holds it in `fallback.api_key_file`
         "#]],
     );
 }

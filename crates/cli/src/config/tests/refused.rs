@@ -46,6 +46,7 @@ fn every_unknown_key_is_told_with_its_place_and_the_nearest_known_one() {
             env QUARTERDECK_LISTEN: this variable sets nothing: there is no key `listen`
               help: did you mean QUARTERDECK_SERVER__LISTEN?
             env QUARTERDECK_SERVER_PORT: this variable sets nothing: there is no key `server_port`
+              help: did you mean QUARTERDECK_MCP__SERVE?
             env QUARTERDECK_TEXT__PROVDER: this variable sets nothing: there is no key `text.provder`
               help: did you mean QUARTERDECK_TEXT__PROVIDER?
         "#]],

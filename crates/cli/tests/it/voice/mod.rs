@@ -11,7 +11,7 @@ mod farewell;
 mod ids;
 mod killed;
 mod messages;
-mod page;
+pub(crate) mod page;
 mod provider;
 mod registry;
 mod restarted;

@@ -1,5 +1,7 @@
 //! A client of `/voice`.
 
+use std::net::SocketAddr;
+
 use quarterdeck_websocket::{Limits, Message, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -53,9 +55,14 @@ impl Page {
         page
     }
 
-    async fn open(server: &Server, cookie: String, mut start: Value) -> Self {
-        let stream = TcpStream::connect(server.address).await.unwrap();
-        let host = server.address.to_string();
+    async fn open(server: &Server, cookie: String, start: Value) -> Self {
+        Self::dial(server.address, cookie, start).await
+    }
+
+    /// Opens a call to a server that someone else has started.
+    pub(crate) async fn dial(address: SocketAddr, cookie: String, mut start: Value) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let host = address.to_string();
         let limits = Limits { max_message_bytes: 1 << 20 };
         let headers = [("cookie", cookie.as_str())];
         let socket = upgrade(stream, &host, "/voice", &headers, limits).await.unwrap();

@@ -18,9 +18,13 @@ use super::server::TIMEOUT;
 pub(crate) struct Provider {
     pub(crate) address: String,
     simulator: Arc<Mutex<LiveSimulator>>,
-    is_paused: watch::Sender<bool>,
+    pauses: watch::Sender<Pauses>,
     _accepting: JoinSet<()>,
 }
+
+/// Grows with each pause and with each end of one: odd while it pauses. A connection compares it with what it was when it
+/// began, so that it misses no pause, however short.
+type Pauses = u64;
 
 impl Provider {
     /// Plays these turns on every conversation, as fast as it can.
@@ -32,10 +36,10 @@ impl Provider {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let simulator = Arc::new(Mutex::new(LiveSimulator::from_scenario(scenario)));
-        let (is_paused, _) = watch::channel(false);
+        let (pauses, _) = watch::channel(0);
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(listener, simulator.clone(), is_paused.clone()));
-        Self { address, simulator, is_paused, _accepting: accepting }
+        accepting.spawn(accept(listener, simulator.clone(), pauses.clone()));
+        Self { address, simulator, pauses, _accepting: accepting }
     }
 
     /// Plays another scenario from the next connection on, with a new report.
@@ -49,12 +53,12 @@ impl Provider {
 
     /// From now on it reads nothing, so that it does not notice lost connections either.
     pub(crate) fn stop_reading(&self) {
-        self.is_paused.send_replace(true);
+        self.pauses.send_modify(|pauses| *pauses += 1);
     }
 
     /// Reads again on new connections. The old ones are dropped.
     pub(crate) fn resume_reading(&self) {
-        self.is_paused.send_replace(false);
+        self.pauses.send_modify(|pauses| *pauses += 1);
     }
 
     /// Waits for a state of the report, and checks that it has no faults.
@@ -81,32 +85,33 @@ pub(crate) fn as_text(turns: &Value) -> String {
     json!({ "turnEnds": "said", "audio": { "speed": 0 }, "turns": turns }).to_string()
 }
 
-async fn accept(listener: TcpListener, simulator: Arc<Mutex<LiveSimulator>>, is_paused: watch::Sender<bool>) {
+async fn accept(listener: TcpListener, simulator: Arc<Mutex<LiveSimulator>>, pauses: watch::Sender<Pauses>) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
         let simulator = simulator.lock().unwrap().clone();
-        let mut paused = is_paused.subscribe();
-        let stream = PausableStream { stream, is_paused: is_paused.subscribe() };
+        let mut pauses = pauses.subscribe();
+        let begun = *pauses.borrow();
+        let stream = PausableStream { stream, pauses: pauses.clone(), begun };
         connections.spawn(async move {
             tokio::select! {
                 biased;
                 // A connection that was paused has missed input and is dropped.
-                () = wait_for_resume(&mut paused) => {}
+                () = wait_for_resume(&mut pauses, begun) => {}
                 _ = simulator.serve(stream) => {}
             }
         });
     }
 }
 
-async fn wait_for_resume(paused: &mut watch::Receiver<bool>) {
-    let _ = paused.wait_for(|is_paused| *is_paused).await;
-    let _ = paused.wait_for(|is_paused| !*is_paused).await;
+async fn wait_for_resume(pauses: &mut watch::Receiver<Pauses>, begun: Pauses) {
+    let _ = pauses.wait_for(|pauses| *pauses != begun && pauses.is_multiple_of(2)).await;
 }
 
 /// A stream whose reads can be paused for good.
 struct PausableStream {
     stream: TcpStream,
-    is_paused: watch::Receiver<bool>,
+    pauses: watch::Receiver<Pauses>,
+    begun: Pauses,
 }
 
 impl AsyncRead for PausableStream {
@@ -115,7 +120,8 @@ impl AsyncRead for PausableStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if *self.is_paused.borrow() {
+        let pauses = *self.pauses.borrow();
+        if pauses != self.begun || !pauses.is_multiple_of(2) {
             // A paused connection is never read again.
             return Poll::Pending;
         }
