@@ -12,22 +12,24 @@ use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
     Call, Client, Hosts, NativeHost, Orchestrator, Registry, Reply, RuntimeParts, SessionError, Snapshot,
 };
-use quarterdeck_store::SqliteStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{open_store, tree};
 use serde_json::{Value, json};
+
+use crate::node_on;
 
 const HANDLER: &str = "pub async fn execute() {}\n";
 const SESSION: &str = "ses_that_is_killed";
 
 /// Makes the calls one after another, each in its own turn, and prints each result once it is delivered.
-pub(crate) fn run(folder: &str, calls: &[&str]) {
-    let folder = PathBuf::from(folder);
+pub(crate) fn run(folder: &str, store: &str, calls: &[&str]) {
+    let (folder, store) = (PathBuf::from(folder), open_store(store));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).unwrap());
         let audit =
             Arc::new(AuditLog::open(&folder.join("audit.jsonl"), "local", store.clone()).await.unwrap());
-        let orchestrator = Orchestrator::new(RuntimeParts { audit, ..RuntimeParts::new(store) });
+        let node = node_on(&*store);
+        let orchestrator = Orchestrator::new(RuntimeParts { audit, node, ..RuntimeParts::new(store) });
+        orchestrator.renew_node().await.unwrap();
         let (client, snapshot) = (Client::anonymous("ann"), snapshot(&folder));
         let session = match orchestrator.resume(SESSION, client.clone(), snapshot.clone()).await {
             Err(SessionError::NotFound) => orchestrator.open_as(SESSION, client, Mode::Text, snapshot).await,

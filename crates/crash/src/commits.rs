@@ -2,15 +2,14 @@
 
 use std::thread;
 
-use quarterdeck_contracts::{Commit, Store, Table};
-use quarterdeck_store::SqliteStore;
-use quarterdeck_testkit::block_on;
+use quarterdeck_contracts::{Commit, Table};
+use quarterdeck_testkit::{block_on, open_store};
 use serde_json::json;
 
 const WRITERS: usize = 8;
 
-pub(crate) fn run(path: &str, round: &str) {
-    let store = SqliteStore::open(path).unwrap();
+pub(crate) fn run(store: &str, round: &str) {
+    let store = open_store(store);
     thread::scope(|scope| {
         for writer in 0..WRITERS {
             let store = &store;

@@ -13,9 +13,10 @@ use quarterdeck_runtime::{
     Call, Client, Hosts, NativeHost, Orchestrator, Registry, Reply, RuntimeParts, Session, SessionError,
     Snapshot, TaskStatus,
 };
-use quarterdeck_store::SqliteStore;
-use quarterdeck_testkit::tree;
+use quarterdeck_testkit::{open_store, tree};
 use serde_json::{Value, json};
+
+use crate::node_on;
 
 const HANDLER: &str = "pub async fn execute() {}\n";
 const SESSION: &str = "ses_that_is_killed";
@@ -23,12 +24,13 @@ const TOOLS: [(&str, bool); 2] = [("once", false), ("again", true)];
 
 /// Takes turns, each with a task of either tool, and prints what was told and started. With `until_ended` it starts
 /// nothing, and ends when every task has and was told.
-pub(crate) fn run(folder: &str, round: &str, until_ended: bool) {
-    let folder = PathBuf::from(folder);
+pub(crate) fn run(folder: &str, store: &str, round: &str, until_ended: bool) {
+    let (folder, store) = (PathBuf::from(folder), open_store(store));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.join("quarterdeck.db")).unwrap());
-        let orchestrator = Orchestrator::new(RuntimeParts::new(store.clone()));
+        let node = node_on(&*store);
+        let orchestrator = Orchestrator::new(RuntimeParts { node, ..RuntimeParts::new(store.clone()) });
+        orchestrator.renew_node().await.unwrap();
         let (client, snapshot) = (Client::anonymous("ann"), snapshot(&folder));
         orchestrator.recover_tasks(snapshot.clone()).await.unwrap();
         let session = match orchestrator.resume(SESSION, client.clone(), snapshot.clone()).await {

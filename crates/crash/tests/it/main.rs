@@ -17,6 +17,21 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use quarterdeck_testkit::{PostgresServer, PostgresVersion};
+
+/// Does something with an empty database, where PostgreSQL is installed; otherwise it is said that it is not.
+fn in_a_database(work: impl FnOnce(&str)) {
+    if let Some(server) = PostgresServer::shared(PostgresVersion::V18) {
+        work(&server.create_database());
+    }
+}
+
+/// Whether there is a further round: until enough has happened to judge. On a busy machine a process is often killed
+/// before it has done anything.
+fn goes_on(round: u64, at_least: u64, happened: usize) -> bool {
+    round < at_least || (round < 5 * at_least && happened <= at_least as usize)
+}
+
 /// When a process is killed.
 enum Kill {
     AfterLines(usize),
