@@ -4,8 +4,12 @@
 //!
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
 //! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`.
+//! `mcp PORT FIXTURES` is the MCP server for the load generator of `scripts/bench-mcp`.
 //! `quarterdeck-benches knowledge [RECORDS]` measures the knowledge base with so many made-up records, and prints many
 //! figures at once.
+//! `commits URL_OR_FOLDER WRITERS SECONDS` measures durable commits on PostgreSQL or SQLite.
+//! `cluster-load PORTS CLIENTS SECONDS TURNS_PER_CHAT` is the client of `scripts/bench-cluster`.
+//! `scale [COSTS] [PLOT]` simulates many nodes and databases from what turns and calls were measured to cost.
 //!
 //! FIXTURES is a folder with `kb_search.schema.json`, `kb_search.args.json` and `handler.mjs`; without it, our own in
 //! `benches/fixtures` are used.
@@ -13,12 +17,16 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod build;
+mod cluster_load;
+mod commits;
 mod dispatch;
 mod fixtures;
 mod knowledge;
 mod load;
+mod mcp;
 mod relay;
 mod rounds;
+mod scale;
 mod sessions;
 
 use std::path::Path;
@@ -40,16 +48,31 @@ fn main() {
             let records = records.and_then(|records| records.parse().ok()).unwrap_or(10_000);
             return println!("{}", knowledge::measure(records));
         }
+        ("commits", Some(place)) => {
+            let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok());
+            let (writers, seconds) = (number(2).unwrap_or(16.0), number(3).unwrap_or(5.0));
+            return println!("{}", commits::run(place, writers as usize, seconds));
+        }
+        ("cluster-load", Some(ports)) => return cluster_load(ports, &arguments[2..]),
+        ("scale", costs) => {
+            let told = scale::run(costs.map(String::as_str), arguments.get(2).map(String::as_str));
+            return print!("{}", told.unwrap_or_else(|problem| panic!("{problem}")));
+        }
         ("knowledge-opened", Some(file)) => {
             return println!("{}", knowledge::measure_search(Path::new(file)));
         }
         _ => {}
     }
     let folder = arguments.get(1).map_or(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"), String::as_str);
+    let port = |place: usize| -> u16 {
+        arguments.get(place).and_then(|text| text.parse().ok()).expect("a port is a number")
+    };
+    if what == "mcp" {
+        let folder = arguments.get(2).expect("the folder of the peers' fixtures");
+        let registry = dispatch::World::native(&fixtures::read(Path::new(folder))).registry;
+        return mcp::run(registry, port(1));
+    }
     if what == "relay" {
-        let port = |place: usize| {
-            arguments.get(place).and_then(|text| text.parse().ok()).expect("PORT UPSTREAM_PORT")
-        };
         let fixtures = fixtures::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures")));
         let registry = dispatch::World::native(&fixtures).registry;
         return relay::run(registry, port(1), port(2));
@@ -73,6 +96,15 @@ fn main() {
         other => panic!("{other} is not a measurement"),
     };
     println!("{}", json!({ "name": what, "ns": wall.as_nanos() as u64, "cpu_ns": cpu.as_nanos() as u64 }));
+}
+
+/// Chats with the nodes on these ports, separated by commas.
+fn cluster_load(ports: &str, arguments: &[String]) {
+    let ports: Vec<u16> = ports.split(',').map(|port| port.parse().expect("a port is a number")).collect();
+    let number = |place: usize| -> f64 {
+        arguments.get(place).and_then(|text| text.parse().ok()).expect("PORTS CLIENTS SECONDS TURNS_PER_CHAT")
+    };
+    println!("{}", cluster_load::run(&ports, number(0) as usize, number(1), number(2) as usize));
 }
 
 /// Follows streams: ours, or a peer's when there is a path.

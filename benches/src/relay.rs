@@ -10,11 +10,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use quarterdeck_agents::text::{self, TextAgent, User};
+use quarterdeck_agents::text::User;
 use quarterdeck_agents::voice::{self, VoiceAgent};
 use quarterdeck_agents::{Prompts, Situation};
 use quarterdeck_contracts::Store;
-use quarterdeck_rehearsal::Rehearsal;
 use quarterdeck_runtime::{Client, Orchestrator, Registry, RuntimeParts};
 use quarterdeck_server::{App, Identity, Operations, ServerParts, Settings, answer_call};
 use quarterdeck_store::MemoryStore;
@@ -22,6 +21,8 @@ use quarterdeck_transports::{GeminiLive, GeminiLiveConfig};
 use quarterdeck_websocket::accept_key;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::mcp::text_agent;
 
 const MAX_CALLS: usize = 4_000;
 
@@ -83,13 +84,7 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
         base_url: format!("ws://127.0.0.1:{upstream}"),
         ..GeminiLiveConfig::new("no key is needed here")
     };
-    let text = TextAgent::new(text::Parts {
-        orchestrator: orchestrator.clone(),
-        registry: registry.clone(),
-        model: Arc::new(Rehearsal::new()),
-        prompts: Prompts::default(),
-        settings: text::Settings::default(),
-    });
+    let text = text_agent(&orchestrator, &registry);
     let voice = VoiceAgent::new(voice::Parts {
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
@@ -105,7 +100,17 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
     };
     let identity = Identity::new(b"nothing that is signed here is kept", None, Vec::new());
     let operations = Operations::default();
-    App::new(ServerParts { text, voice: Some(voice), orchestrator, registry, identity, operations, settings })
+    App::new(ServerParts {
+        text,
+        voice: Some(voice),
+        mcp: None,
+        orchestrator,
+        registry,
+        identity,
+        operations,
+        settings,
+        node_secret: None,
+    })
 }
 
 /// A stream with bytes in front of what it receives.
