@@ -1,23 +1,37 @@
 # Two commands matter: `make run` and `make test`. Both install what is missing.
 
-.PHONY: run test test-clients test-browser check bench fuzz setup help
+.PHONY: run dev cluster test test-postgres test-clients test-browser check bench soak fuzz setup help
 
 help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-run: setup ## Build and serve on 127.0.0.1:8080; no key and no configuration needed
+run: ## Build and serve on 127.0.0.1:8080; no key and no configuration needed
+	@scripts/setup run
 	@scripts/model --release
 	cargo run --release
+
+dev: ## Build, serve and follow the folders: tools, prompts and records are live when they are saved
+	@scripts/setup run
+	cargo run --release -- serve --watch
+
+cluster: ## Serve with two nodes on one PostgreSQL behind nginx, on 127.0.0.1:8080, until Ctrl-C
+	@scripts/setup run
+	scripts/try-cluster
 
 test: setup ## Run every test
 	@scripts/model
 	@scripts/faketime
+	@scripts/postgres
 	@scripts/radicale
 	@scripts/mail-server
+	@scripts/language-model
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients
 	scripts/test-browser
+
+test-postgres: setup ## Run the suites that touch the store with a PostgreSQL server, a database for each test
+	scripts/test-postgres
 
 test-clients: setup ## Run the tests with the AI SDK, OpenAI's clients and other foreign programs
 	scripts/test-clients
@@ -38,9 +52,14 @@ bench: setup ## Measure; the results are in CPU time
 	scripts/bench
 	scripts/bench-server
 	scripts/bench-voice
+	scripts/bench-mcp
+	scripts/bench-cluster
+
+soak: setup ## Inject every fault fifty times into three nodes on PostgreSQL; takes hours
+	scripts/soak
 
 fuzz: setup ## Fuzz every parser of foreign bytes for a short while
 	scripts/fuzz
 
 setup:
-	@scripts/setup
+	@scripts/setup test

@@ -4,7 +4,7 @@ import os, pathlib, shutil, socket, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PEERS = pathlib.Path(os.environ.get("QUARTERDECK_PEERS", ROOT.parent / "shared" / "bench"))
-RELEASE = ROOT / "target" / "release"
+BUILT = ROOT / "target" / "dist"
 
 
 def install(programs=()):

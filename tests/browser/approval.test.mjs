@@ -45,7 +45,8 @@ let folder;
 before(async () => {
   mkdirSync(pictures, { recursive: true });
   folder = mkdtempSync(join(tmpdir(), 'quarterdeck-approval-'));
-  const script = spoofs.map(([, title], place) => ({
+  // One for each test, in their order; the last one is for the phone.
+  const script = [...spoofs, ['phone', 'Tea']].map(([, title], place) => ({
     calls: [{ name: 'calendar_create_event', arguments: booking(title, place + 1) }],
   }));
   writeFileSync(join(folder, 'script.json'), JSON.stringify(script));
@@ -116,6 +117,33 @@ for (const [name, title, shown] of spoofs) {
     await leave();
   });
 }
+
+test('on a phone, every argument is in view of who scrolls to the buttons, and nothing is cut off', async () => {
+  const { page, by, say, leave } = await openPage(browser, deck, { viewport: { width: 360, height: 640 } });
+  await say('Book it');
+  await by('confirm-approve').waitFor();
+  const card = by('confirm-card');
+  const clipped = await card.evaluate((card) =>
+    [card, ...card.querySelectorAll('*')]
+      .filter((element) => getComputedStyle(element).overflowX !== 'visible' || getComputedStyle(element).overflowY !== 'visible')
+      .filter((element) => !element.closest('svg'))
+      .filter((element) => element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1)
+      .map((element) => element.className || element.tagName),
+  );
+  assert.deepEqual(clipped, []);
+  const places = await card.locator('dd').evaluateAll((values) =>
+    values.map((value) => {
+      const { left, right, height } = value.getBoundingClientRect();
+      return { fits: left >= 0 && right <= innerWidth, isThere: height > 0, isCut: value.scrollWidth > value.clientWidth + 1 };
+    }),
+  );
+  assert.equal(places.length, 6);
+  assert.ok(places.every(({ fits, isThere, isCut }) => fits && isThere && !isCut), JSON.stringify(places));
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false);
+  await by('confirm-approve').scrollIntoViewIfNeeded();
+  await page.screenshot({ path: `${pictures}approval-phone.png` });
+  await leave();
+});
 
 test('operators who try a tool see every argument in full before they approve', async () => {
   const [, title, shown] = spoofs[0];

@@ -38,8 +38,10 @@ test('a question is answered with sources that can be opened', async () => {
   await by('suggestion').first().click();
   const said = await answer();
   await says(said, /Colin Archer/);
-  await counts(by('tool-card'), 2);
-  assert.deepEqual(await by('tool-card').locator('.tool-name').allInnerTexts(), ['kb_search', 'kb_get']);
+  // Both namespaces that a visitor may read.
+  await counts(by('tool-card'), 3);
+  const names = await by('tool-card').locator('.tool-name').allInnerTexts();
+  assert.deepEqual(names, ['kb_search', 'kb_search', 'kb_get']);
 
   await by('citation').first().click();
   await says(by('record').getByRole('heading').first(), 'Building the Fram, 1891–1892');
@@ -91,7 +93,7 @@ test('a meeting is booked after the user approves, not before', async () => {
   const { by, say, answer, leave } = user;
   await say('Book a meeting tomorrow at 10:00 with ann@example.com');
   await by('confirm-approve').waitFor();
-  await says(by('confirm-card'), /Book “Meeting with ann@example.com” from .*, 10:00/);
+  await says(by('confirm-card'), /Book “Meeting with ann@example.com” from tomorrow 10:00/);
   await says(by('confirm-countdown'), /^\d:\d\d left$/);
   await says(by('confirm-card'), /attendees\s+\["ann@example.com"\]/, 'the exact arguments');
   assert.equal(await booked(user, 10), false);
@@ -241,6 +243,7 @@ test('an insult after a warning leads to a block with a countdown, which a reloa
   await by('block-countdown').waitFor();
   await says(by('block-countdown'), /^[45]:\d\d$/);
   await says(by('block-reason'), /stay polite/);
+  await says(by('block-lift'), /your own server.*quarterdeck blocks lift c_/s, 'it was made on loopback');
   assert.equal(await by('composer').isVisible(), false);
   assert.equal(await page.getByRole('button', { name: 'Latest' }).isVisible(), false, 'the end stays in view');
   const before = await seconds(by);

@@ -1,7 +1,9 @@
 // The operators' page: what they see, what they do, and who they must be.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { installed, TIMEOUT_MS, startBrowser } from './support/browser.mjs';
@@ -96,7 +98,7 @@ test('calls appear as they end, and stay while one reads', async () => {
   const { say } = await user();
   await say('Who designed the Fram?');
   const lines = by('live').getByTestId('line');
-  await lines.filter({ hasText: 'kb_search done' }).waitFor();
+  await lines.filter({ hasText: 'kb_search done' }).first().waitFor();
   assert.deepEqual([...new Set(await lines.evaluateAll((all) => all.map((line) => line.dataset.event)))], ['tool_execution']);
   await by('live-pause').click();
   const before = await lines.count();
@@ -129,7 +131,7 @@ test('a line that is read stays where it is, and what came meanwhile appears whe
   await leave();
 });
 
-for (const view of ['tools', 'sessions', 'audit', 'registry', 'playground']) {
+for (const view of ['tools', 'sessions', 'audit', 'registry', 'mcp', 'nodes', 'playground']) {
   test(`the view ${view} is there when the server is, also if it was not at first`, async () => {
     const { page, by, leave } = await operate({ at: '#live', expects: [/ERR_FAILED/] });
     await by('live-state')
@@ -265,6 +267,61 @@ test('the playground begins with a call that works', async () => {
     await says(by('play-outcome'), 'Done', tool);
   }
   await leave();
+});
+
+test('the playground shows what a handler threw, where, and what to do', async () => {
+  const tools = mkdtempSync(join(tmpdir(), 'quarterdeck-tools-'));
+  const definition = {
+    toolId: 'broken',
+    version: '1.0.0',
+    description: 'Reads a key.',
+    category: 'utility',
+    sideEffects: 'none',
+    idempotent: true,
+    requiresConfirmation: false,
+    allowedModes: ['text'],
+    latencyBudgetMs: 1000,
+    parameters: { type: 'object', additionalProperties: false, properties: {} },
+  };
+  const handler = ['export async function execute() {', '  const key = process.env.API_KEY;', '  return { ok: true, data: key };', '}', ''];
+  mkdirSync(join(tools, 'broken'));
+  writeFileSync(join(tools, 'broken/schema.json'), JSON.stringify(definition));
+  writeFileSync(join(tools, 'broken/guide.md'), '# Broken\n\nReads a key. Only for tests.\n');
+  writeFileSync(join(tools, 'broken/handler.js'), handler.join('\n'));
+  const broken = await startDeck({}, { tools });
+  try {
+    const { page, by, leave } = await operate({ at: '#playground/broken', to: broken });
+    await by('play-tool').waitFor();
+    await by('play-run').click();
+    await by('play-outcome').filter({ hasText: 'Failed: internal' }).waitFor();
+    const shown = await by('play-exception').locator('pre').innerText();
+    assert.equal(
+      shown,
+      [
+        'ReferenceError: process is not defined',
+        '  --> broken/handler.js:2:15',
+        '2 |   const key = process.env.API_KEY;',
+        '  |               ^',
+        '    at execute (broken/handler.js:2:15)',
+      ].join('\n'),
+    );
+    await says(by('play-hint'), /^Hint: handlers have no process and no environment: declare a key under `secrets`/);
+    const envelope = await by('play-result').locator('pre').last().innerText();
+    assert.match(envelope, /"type": "INTERNAL"/);
+    assert.doesNotMatch(envelope, /handler\.js|process/);
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+    assert.deepEqual(
+      violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id),
+      [],
+    );
+    await page.setViewportSize({ width: 340, height: 640 });
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, 'nothing sticks out');
+    await leave();
+  } finally {
+    await broken.remove();
+    rmSync(tools, { recursive: true, force: true });
+  }
 });
 
 test('the playground runs a call through the gates, and asks before it writes', async () => {

@@ -33,7 +33,12 @@ test(`${title}an answer in words`, async () => {
   assert.equal(answer.role, 'assistant');
   assert.equal(textOf(answer), 'Good morning to you');
   assert.match(answer.metadata.sessionId, /\S+/);
-  assert.deepEqual(answer.metadata.usage, { inputTokens: 11, outputTokens: 7, totalTokens: 18 });
+  assert.deepEqual(answer.metadata.usage, {
+    inputTokens: 11,
+    outputTokens: 7,
+    totalTokens: 18,
+    cachedInputTokens: 4,
+  });
 });
 
 test(`${title}the server remembers the conversation, whatever history the page sends`, async () => {

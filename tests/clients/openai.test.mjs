@@ -51,7 +51,12 @@ test(`${title}an answer at once`, async () => {
   const [choice] = completion.choices;
   assert.deepEqual(choice.message, { role: 'assistant', content: 'Good morning' });
   assert.equal(choice.finish_reason, 'stop');
-  assert.deepEqual(completion.usage, { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 });
+  assert.deepEqual(completion.usage, {
+    prompt_tokens: 11,
+    completion_tokens: 7,
+    total_tokens: 18,
+    prompt_tokens_details: { cached_tokens: 4 },
+  });
 });
 
 test(`${title}the client's telling of the conversation is what the model gets`, async () => {
@@ -87,7 +92,12 @@ test(`${title}the usage comes last when it is asked for`, async () => {
   let last;
   for await (const chunk of stream) last = chunk;
   assert.deepEqual(last.choices, []);
-  assert.deepEqual(last.usage, { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 });
+  assert.deepEqual(last.usage, {
+    prompt_tokens: 11,
+    completion_tokens: 7,
+    total_tokens: 18,
+    prompt_tokens_details: { cached_tokens: 4 },
+  });
 });
 
 test(`${title}the stream helper puts an answer together`, async () => {
@@ -160,7 +170,7 @@ test(`${title}equal requests at the same time are all answered`, async () => {
 test(`${title}a model that fails is an error in words, and is not asked again by the client`, async () => {
   const asked = puppet.requests.length;
   await assert.rejects(client.chat.completions.create(saying('refuse')), (error) => {
-    assert.ok(error instanceof OpenAI.UnprocessableEntityError, `${error}`);
+    assert.ok(error instanceof OpenAI.InternalServerError, `${error}`);
     assert.match(error.message, /does not accept our request/);
     return true;
   });

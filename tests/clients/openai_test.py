@@ -75,7 +75,7 @@ class OpenAiClient(unittest.TestCase):
             create(model=MODEL, messages=[])
         with self.assertRaises(openai.AuthenticationError):
             connect("an-unknown-api-key").chat.completions.create(**saying("hi"))
-        with self.assertRaises(openai.UnprocessableEntityError) as raised:
+        with self.assertRaises(openai.InternalServerError) as raised:
             create(**saying("refuse"))
         self.assertIn("does not accept our request", str(raised.exception))
         with self.assertRaises(openai.APIError) as raised:

@@ -15,18 +15,23 @@ const { chromium } = await import(pathToFileURL(installed('playwright-core/index
 /** Generous, because machines that build at the same time are slow. */
 export const TIMEOUT_MS = 30_000;
 
-/** A browser; `microphone` is the WAV file that is spoken into it. */
-export function startBrowser({ microphone } = {}) {
+/** A browser; `microphone` is the WAV file that is spoken into it, `flags` are more of its arguments. */
+export function startBrowser({ microphone, flags = [] } = {}) {
   const fake = ['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream'];
   const voice = microphone ? [...fake, `--use-file-for-fake-audio-capture=${microphone}%noloop`] : [];
   return chromium.launch({
     executablePath: process.env.BROWSER_PROGRAM ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', ...voice],
+    args: ['--no-sandbox', ...voice, ...flags],
   });
 }
 
 /** A new user with the page open. Whatever goes wrong in the page fails the test that closes it. */
-export async function openPage(browser, deck, options = {}) {
+export function openPage(browser, deck, options = {}) {
+  return openAt(browser, deck.url, 'provider', options);
+}
+
+/** A new user at an address, once something is there. */
+export async function openAt(browser, url, awaited, options = {}) {
   const { expects = [], ...settings } = options;
   const context = await browser.newContext({ viewport: { width: 1180, height: 860 }, timezoneId: 'UTC', ...settings });
   context.setDefaultTimeout(TIMEOUT_MS);
@@ -60,7 +65,7 @@ export async function openPage(browser, deck, options = {}) {
       assert.deepEqual(unexpected, [], 'the page has nothing to complain about');
     },
   };
-  await page.goto(deck.url);
-  await by('provider').waitFor();
+  await page.goto(url);
+  await by(awaited).waitFor();
   return user;
 }

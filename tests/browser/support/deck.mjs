@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
-const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
+export const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
 
 /** A server with the sample tools or others and the sample knowledge base, on a free port, with data of its own. */
-export async function startDeck(settings = {}, { tools = join(repository, 'tools') } = {}) {
+export async function startDeck(settings = {}, { tools = join(repository, 'tools'), flags = [] } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'quarterdeck-browser-'));
-  let { child, address } = await serve(data, tools, '127.0.0.1:0', settings);
+  let { child, address } = await serve(data, tools, '127.0.0.1:0', settings, flags);
   // Browsers give the microphone to localhost, which is the same machine.
   const url = `http://localhost:${address.split(':')[1]}`;
   return {
@@ -21,7 +21,7 @@ export async function startDeck(settings = {}, { tools = join(repository, 'tools
     kill: () => end(child, 'SIGKILL'),
     /** Starts it again, at the same address and with the same data. */
     async start() {
-      ({ child } = await serve(data, tools, address, settings));
+      ({ child } = await serve(data, tools, address, settings, flags));
     },
     /** Stops it as an operator would. */
     stop: () => end(child, 'SIGTERM'),
@@ -32,9 +32,9 @@ export async function startDeck(settings = {}, { tools = join(repository, 'tools
   };
 }
 
-async function serve(data, tools, listen, settings) {
+async function serve(data, tools, listen, settings, flags) {
   const folders = ['--data', data, '--tools', tools, '--kb', join(repository, 'kb')];
-  const child = spawn(program, ['serve', '--listen', listen, ...folders], {
+  const child = spawn(program, ['serve', '--listen', listen, ...folders, ...flags], {
     // Away from the repository, so that no local configuration counts.
     cwd: data,
     env: { ...withoutOurs(process.env), ...settings },

@@ -2,18 +2,18 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { started } from './program.mjs';
 
 const repository = fileURLToPath(new URL('../../../', import.meta.url));
-const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
+export const program = process.env.DECK_PROGRAM ?? join(repository, 'target/debug/quarterdeck');
 
-/** A server with the sample tools and knowledge base, on a free port, with data of its own. */
-export async function startDeck(settings = {}) {
+/** A server on a free port, with data of its own, and the sample tools and knowledge base unless others are named. */
+export async function startDeck(settings = {}, { tools = 'tools', kb = 'kb', options = [] } = {}) {
   const data = mkdtempSync(join(tmpdir(), 'quarterdeck-clients-'));
-  const folders = ['--data', data, '--tools', join(repository, 'tools'), '--kb', join(repository, 'kb')];
+  const folders = ['--data', data, '--tools', resolve(repository, tools), '--kb', resolve(repository, kb), ...options];
   const running = await started('the server', program, ['serve', '--listen', '127.0.0.1:0', ...folders], {
     // Away from the repository, so that no local configuration counts.
     cwd: data,
@@ -21,6 +21,8 @@ export async function startDeck(settings = {}) {
   });
   return {
     ...running,
+    /** The folder with its store and its audit trail. */
+    data,
     /** Stops it as an operator would. Says how it ended. */
     async stop() {
       const ended = await running.stop();
@@ -30,7 +32,8 @@ export async function startDeck(settings = {}) {
   };
 }
 
-function withoutOurs(environment) {
+/** An environment without our settings and keys. */
+export function withoutOurs(environment) {
   const theirs = /^(QUARTERDECK_|GEMINI_|GOOGLE_API_KEY|OPENAI_|ANTHROPIC_)/;
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !theirs.test(name)));
 }

@@ -14,6 +14,16 @@ export async function load(name) {
   return { version, ...(await import(pathToFileURL(join(at, entry(exports['.']))))) };
 }
 
+/** Loads one file of a package, for packages whose parts are files. */
+export async function loadFile(name, path) {
+  return import(pathToFileURL(join(folder, 'node_modules', name, path)));
+}
+
+/** Where a package's program is. */
+export function programOf(name, path) {
+  return join(folder, 'node_modules', name, path);
+}
+
 /** The file that Node would load: of the conditions that it knows, the first one counts. */
 function entry(found) {
   if (typeof found === 'string') return found;

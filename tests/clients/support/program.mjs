@@ -22,6 +22,7 @@ export async function started(what, program, options, settings = {}) {
   const exited = new Promise((resolve) => child.on('exit', (code, signal) => resolve(code ?? signal)));
   return {
     url,
+    pid: child.pid,
     log: () => log,
     /** Stops it as an operator would. What it ended with. */
     async stop() {

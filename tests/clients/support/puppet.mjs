@@ -83,7 +83,8 @@ export function delta(response, delta, finish = null) {
 }
 
 export function end(response) {
-  const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+  const details = { cached_tokens: 4 };
+  const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18, prompt_tokens_details: details };
   response.write(`data: ${JSON.stringify({ object: 'chat.completion.chunk', choices: [], usage })}\n\n`);
   response.end('data: [DONE]\n\n');
 }
