@@ -19,8 +19,7 @@ before(async () => {
       send(response, 'Two ships:\n| Ship | Built |\n|---|:-:|\n| Fram | **1892** |\nGjøa \\| sloop | 1872\n\nThat is all.'),
     refuse: (response) => response.writeHead(400).end('{"error":{"message":"no such model"}}'),
   });
-  const settings = behind(puppet.url, { QUARTERDECK_POLICY__CONFIRMATION_SECONDS: '3' });
-  [deck, browser] = await Promise.all([startDeck(settings), startBrowser()]);
+  [deck, browser] = await Promise.all([startDeck(behind(puppet.url)), startBrowser()]);
 });
 
 after(async () => {
@@ -51,8 +50,10 @@ test('what a model writes is text, whatever it looks like', async () => {
   await leave();
 });
 
-test('an unanswered confirmation expires and does nothing', async () => {
-  const { by, say, ask, leave } = await openPage(browser, deck);
+test('an unanswered confirmation expires and does nothing', async (t) => {
+  const hasty = await startDeck(behind(puppet.url, { QUARTERDECK_POLICY__CONFIRMATION_SECONDS: '3' }));
+  t.after(() => hasty.remove());
+  const { by, say, ask, leave } = await openPage(browser, hasty);
   await say(booking(1));
   await by('confirm-approve').waitFor();
   await by('confirm-approve').waitFor({ state: 'hidden' });
@@ -124,15 +125,21 @@ test('a table is one', async () => {
   await leave();
 });
 
-test('approval buttons are disabled while another answer is written', async () => {
-  const { page, by, say, leave } = await openPage(browser, deck);
+test('a decision that is made while another answer is written is sent when that one is complete', async () => {
+  const { page, by, say, answer, leave } = await openPage(browser, deck);
   await say(booking(4));
   await by('confirm-approve').waitFor();
+  await answer();
+  const decisions = [];
+  page.on('request', (request) => request.postData()?.includes('approval-responded') && decisions.push(request));
   await say('slowly');
-  await page.getByText('Wait until the answer is complete.').waitFor();
-  assert.equal(await by('confirm-approve').isDisabled(), true);
+  await page.locator('[data-testid=send][aria-label=Stop]').waitFor();
+  await by('confirm-deny').click();
+  await says(by('confirm-title'), 'Denied.');
+  assert.equal(decisions.length, 0, 'the answer is still written');
   await by('send').click();
-  await soon(async () => assert.equal(await page.locator('[data-testid=confirm-approve]:disabled').count(), 0));
+  await says(by('confirm-title'), 'Denied. Nothing was done.');
+  assert.equal(decisions.length, 1);
   await leave();
 });
 

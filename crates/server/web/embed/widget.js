@@ -5,7 +5,6 @@ import { find, setText } from '../shared/dom.js';
 import { AutoScroll } from '../page/auto-scroll.js';
 import { Chat } from '../page/chat.js';
 import { Composer } from '../page/composer.js';
-import { ConfirmCard } from '../page/confirm-card.js';
 import { Messages } from '../page/messages.js';
 import { Records } from '../page/records.js';
 import { panel } from './panel.js';
@@ -169,9 +168,6 @@ export class Widget {
     const chat = this.#chat;
     this.#find('.welcome', HTMLElement).hidden = chat.messages.length > 0;
     this.composer.update(chat.isBusy, this.#calls?.isOn === true);
-    for (const card of this.list.querySelectorAll('.call > qd-confirm')) {
-      if (card instanceof ConfirmCard) card.wait(chat.isBusy && !card.closest('.spoken'));
-    }
   }
 
   async #load() {

@@ -67,7 +67,7 @@ export class Chat extends EventTarget {
   }
 
   /**
-   * Sends the user's decision about a call that needs approval.
+   * Sends the user's decision about a call that needs approval, once a running answer is complete: a click is never lost.
    *
    * @param {Message} message
    * @param {ToolPart} tool
@@ -88,11 +88,14 @@ export class Chat extends EventTarget {
       trigger: 'submit-message',
       messageId: message.id,
     };
-    const wasBusy = this.isBusy;
+    const id = this.#id;
+    while (this.isBusy) await new Promise((resolve) => this.addEventListener('state', resolve, { once: true }));
+    // In a conversation that was left meanwhile, the question is still open.
+    if (id !== this.#id || tool.state !== 'asked') return;
     const error = await this.#run(() => this.#post(body), message);
     if (tool.state !== 'asked') return;
     // After a stop or a lost connection only the server knows the outcome.
-    const isReceived = !wasBusy && (!(error instanceof ApiError) || error.type === 'CONFIRMATION_INVALID');
+    const isReceived = !(error instanceof ApiError) || error.type === 'CONFIRMATION_INVALID';
     if (isReceived) return this.load();
     tool.asked = (tool.asked ?? 0) + 1;
     this.#emit('message', message);

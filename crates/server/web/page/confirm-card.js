@@ -19,8 +19,7 @@ export class ConfirmCard extends HTMLElement {
   #deny = h('button', { type: 'button', 'data-testid': 'confirm-deny' }, 'Deny');
   #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
   #title = h('span', { 'data-testid': 'confirm-title' }, 'Approve this call?');
-  #wait = h('p', { class: 'confirm-wait', hidden: true }, 'Wait until the answer is complete.');
-  #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left, this.#wait);
+  #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left);
   #isDecided = false;
   /** How often the question was repeated. */
   #asked = 0;
@@ -42,13 +41,6 @@ export class ConfirmCard extends HTMLElement {
     this.#tool = tool;
     if (tool.state !== 'asked') this.#close(outcomes[tool.state] ?? '');
     else if ((tool.asked ?? 0) > this.#asked) this.#reopen(tool);
-  }
-
-  /** Disables the buttons while the agent is answering. @param {boolean} isWaiting */
-  wait(isWaiting) {
-    this.#approve.disabled = isWaiting;
-    this.#deny.disabled = isWaiting;
-    this.#wait.hidden = !isWaiting;
   }
 
   /** @param {ToolPart} tool */
@@ -104,7 +96,7 @@ export class ConfirmCard extends HTMLElement {
   /** Acts once, however often a button is clicked. @param {boolean} isApproved */
   #decide(isApproved) {
     if (this.#isDecided) return;
-    this.#close(isApproved ? 'Approved. Running…' : 'Denied.', isApproved ? 'approved' : 'denied');
+    this.#close(isApproved ? 'Approved.' : 'Denied.', isApproved ? 'approved' : 'denied');
     this.#emit('decide', { tool: this.#tool, isApproved });
   }
 

@@ -8,7 +8,6 @@ import { BlockView } from './block-view.js';
 import { deleteConversation, rateAnswer } from './chat-requests.js';
 import { Chat } from './chat.js';
 import { Composer } from './composer.js';
-import { ConfirmCard } from './confirm-card.js';
 import './message-actions.js';
 import { Messages } from './messages.js';
 import { textOf } from './model.js';
@@ -48,9 +47,6 @@ function send(text) {
 function draw() {
   find('#welcome', HTMLElement).hidden = chat.messages.length > 0;
   composer.update(chat.isBusy, calls.isOn);
-  for (const card of list.querySelectorAll('.call > qd-confirm')) {
-    if (card instanceof ConfirmCard) card.wait(chat.isBusy && !card.closest('.spoken'));
-  }
 }
 
 /**
