@@ -103,6 +103,13 @@ impl Endpoint {
         self.client.post(self.url.clone()).headers(self.headers.clone()).body(body.to_string())
     }
 
+    /// A request whose body is not JSON.
+    pub(crate) fn post_bytes(&self, content_type: HeaderValue, body: Vec<u8>) -> RequestBuilder {
+        let mut headers = self.headers.clone();
+        headers.insert(CONTENT_TYPE, content_type);
+        self.client.post(self.url.clone()).headers(headers).body(body)
+    }
+
     /// Whether it listens on this machine.
     pub(crate) fn is_local(&self) -> bool {
         is_this_machine(&self.url)

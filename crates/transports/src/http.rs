@@ -45,15 +45,7 @@ impl<A: Accumulator> HttpReply<A> {
         deadline: Instant,
     ) -> Result<Self, Fault> {
         let limits = endpoint.limits.clone();
-        let first_byte = deadline_after(limits.first_byte).min(deadline);
-        let response = match timeout_at(first_byte, endpoint.client.execute(request)).await {
-            Err(_) => return Err(timed_out(&limits, first_byte == deadline, limits.first_byte)),
-            Ok(Err(error)) => return Err(send_failed(error)),
-            Ok(Ok(response)) => response,
-        };
-        if !response.status().is_success() {
-            return Err(error_response(response, deadline_after(limits.idle).min(deadline)).await);
-        }
+        let (response, first_byte) = open(endpoint, request, deadline).await?;
         let reader = Reader::new(accumulator, limits.event);
         Ok(Self { response, reader, limits, deadline, first_byte: Some(first_byte), received: 0 })
     }
@@ -104,6 +96,25 @@ impl<A: Accumulator> HttpReply<A> {
     }
 }
 
+/// Sends a request and waits for a successful response. Its body must begin by the instant that comes with it.
+pub(crate) async fn open(
+    endpoint: &Endpoint,
+    request: Request,
+    deadline: Instant,
+) -> Result<(Response, Instant), Fault> {
+    let limits = &endpoint.limits;
+    let first_byte = deadline_after(limits.first_byte).min(deadline);
+    let response = match timeout_at(first_byte, endpoint.client.execute(request)).await {
+        Err(_) => return Err(timed_out(limits, first_byte == deadline, limits.first_byte)),
+        Ok(Err(error)) => return Err(send_failed(error)),
+        Ok(Ok(response)) => response,
+    };
+    if !response.status().is_success() {
+        return Err(error_response(response, deadline_after(limits.idle).min(deadline)).await);
+    }
+    Ok((response, first_byte))
+}
+
 /// Reads the little that follows a complete reply, so that the connection can be used for the next one. In the background.
 fn drain(mut response: Response) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
@@ -124,7 +135,7 @@ pub(crate) fn deadline_after(limit: Duration) -> Instant {
 }
 
 /// Not retryable: the caller has waited long enough.
-fn timed_out(limits: &Limits, is_deadline: bool, waited: Duration) -> Fault {
+pub(crate) fn timed_out(limits: &Limits, is_deadline: bool, waited: Duration) -> Fault {
     let detail = match is_deadline {
         true => format!("the answer was not complete after {:?}", limits.total),
         false => format!("nothing came for {waited:?}"),
@@ -176,7 +187,7 @@ fn wall_clock() -> SystemTime {
     SystemTime::now()
 }
 
-fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+pub(crate) fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }
 

@@ -6,6 +6,9 @@
 //!
 //! Image models are behind [`quarterdeck_contracts::ImageProvider`], and are asked once and never again (`images.rs`).
 //!
+//! Speech engines over HTTP are behind [`quarterdeck_contracts::SpeechToText`] and [`quarterdeck_contracts::TextToSpeech`]
+//! (`openai/speech`).
+//!
 //! Live models are behind [`quarterdeck_contracts::LiveModel`]: the same division, with a [`live`] connection in the place
 //! of the request.
 
@@ -37,6 +40,9 @@ pub use gemini::{Gemini, GeminiConfig};
 pub use local_servers::{FoundServer, KnownServer, find_local_servers, find_servers, read_models};
 pub use openai::images::{OpenAiImages, OpenAiImagesConfig};
 pub use openai::realtime::{OpenAiRealtime, OpenAiRealtimeConfig};
+pub use openai::speech::{
+    AudioFormat, OpenAiSpeechToText, OpenAiSpeechToTextConfig, OpenAiTextToSpeech, OpenAiTextToSpeechConfig,
+};
 pub use openai::{OpenAi, OpenAiConfig};
 pub use reply::{Accumulator, Progress, Reader};
 pub use secret::Secret;

@@ -1,11 +1,12 @@
 //! OpenAI's chat completions, and every server that speaks the same: Ollama, vLLM, llama.cpp, Gemini's compatible
-//! endpoint. [`images`] and [`realtime`] are OpenAI's own.
+//! endpoint. [`images`] and [`realtime`] are OpenAI's own; [`speech`] is spoken by many servers again.
 
 mod calls;
 pub mod images;
 pub mod realtime;
 mod refused_schema;
 mod request;
+pub mod speech;
 mod stream;
 
 use std::sync::Arc;

@@ -28,4 +28,6 @@ mod recorded_requests;
 mod recorded_streams;
 mod refused_schema;
 mod server;
+mod speech_to_text;
+mod text_to_speech;
 mod timeouts;

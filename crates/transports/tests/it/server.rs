@@ -16,6 +16,8 @@ pub(crate) enum Act {
     SendAndKeep(Vec<u8>),
     /// Send these bytes and nothing more, without closing.
     SendAndHang(Vec<u8>),
+    /// Send these pieces, each in a packet of its own, then close.
+    InPieces(Vec<Vec<u8>>),
     /// Send the first bytes, then the second ones again and again.
     Endlessly(Vec<u8>, Vec<u8>, Duration),
     /// Send these bytes, then reset the connection.
@@ -101,6 +103,14 @@ impl Server {
                     self.wait_for_the_end(&mut socket).await;
                     return;
                 }
+                Act::InPieces(pieces) => {
+                    for piece in pieces {
+                        let _ = socket.write_all(&piece).await;
+                        sleep(Duration::from_millis(5)).await;
+                    }
+                    let _ = socket.shutdown().await;
+                    return;
+                }
                 Act::Endlessly(head, more, pause) => {
                     let mut sent = socket.write_all(&head).await;
                     while sent.is_ok() {
@@ -135,14 +145,14 @@ async fn read_request(socket: &mut TcpStream) -> Option<String> {
     loop {
         let read = socket.read(&mut buffer).await.ok().filter(|read| *read > 0)?;
         request.extend_from_slice(&buffer[..read]);
-        let text = String::from_utf8_lossy(&request).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let Some(end) = request.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&request[..end]);
         let length = head.lines().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
             name.eq_ignore_ascii_case("content-length").then(|| value.parse::<usize>().unwrap())
         });
-        if body.len() >= length.unwrap_or(0) {
-            return Some(text);
+        if request.len() - end - 4 >= length.unwrap_or(0) {
+            return Some(String::from_utf8_lossy(&request).into_owned());
         }
     }
 }
