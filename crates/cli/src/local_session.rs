@@ -15,8 +15,9 @@ use quarterdeck_knowledge::{KnowledgeBase, PathDefaults, read_jsonl};
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::gates::ClientFacts;
 use quarterdeck_runtime::{
-    Answer, Call, Client, ClientEvent, Clock, ConfirmationMode, Connection, DeliveryReason, Orchestrator,
-    Policy, Reply, RuntimeParts, Session, Snapshot, SystemClock, Topics,
+    Answer, Call, Client, ClientEvent, Clock, ConfirmationDecision, ConfirmationMode, Connection,
+    DecisionSource, DeliveryReason, Orchestrator, Policy, Reply, RuntimeParts, Session, Snapshot,
+    SystemClock, Topics,
 };
 use quarterdeck_store::MemoryStore;
 use serde_json::Value;
@@ -171,7 +172,8 @@ impl LocalSession {
         let answered = match (question, answer) {
             (Some(question), Some(answer)) => {
                 let token = question.token.as_ref().map_or("", |token| token.expose());
-                Some(self.session.resolve_confirmation(token, answer).await)
+                let decision = ConfirmationDecision::new(answer, DecisionSource::Terminal);
+                Some(self.session.resolve_confirmation(token, decision).await)
             }
             _ => asked,
         };

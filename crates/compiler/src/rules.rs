@@ -120,6 +120,8 @@ rules! {
         "`format` has `{}` once, where the secret goes, and otherwise visible ASCII characters and spaces: `Bearer {}`.";
     SECRET_NAME = "QD0142" "secret-name" Error
         "The name of a secret is what an operator writes under `[tools.NAME.secrets]`: a capital letter, then capital letters, digits and single underscores, at most 64 characters, such as `API_KEY`.";
+    CONFIRM_BY_UNUSED = "QD0143" "confirm-by-unused" Error
+        "`confirmBy` says how the user approves a call, and a tool with `\"requiresConfirmation\": false` never asks. It looks like a safeguard and is none. Ask the user, or remove it.";
 
     // Parameters (and `returns`).
     NOT_AN_OBJECT = "QD0201" "parameters-not-an-object" Error

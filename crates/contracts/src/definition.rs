@@ -97,6 +97,10 @@ pub struct Metadata {
         schemars(with = "std::collections::BTreeMap<String, Vec<String>>", extend("minProperties" = 1))
     )]
     pub requested_by: RequestPhrases,
+    /// How the user may approve a call: `any` way that the operator allows, on a `page` (or another screen) only, or, when
+    /// they speak, with a `code` that is made for the question.
+    #[serde(default, skip_serializing_if = "ConfirmBy::is_any")]
+    pub confirm_by: ConfirmBy,
     /// Whether the call waits for the handler (`inline`), is answered at once while the handler goes on as a task
     /// (`background`), or becomes a task when it takes long (`auto`).
     #[serde(default, skip_serializing_if = "Execution::is_inline")]
@@ -232,6 +236,27 @@ pub enum Confirmation {
     Always,
     /// The tool's [`ConfirmWhen`] decides for each call.
     Policy,
+}
+
+/// How the user may approve a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmBy {
+    /// In any way that the operator allows, a spoken yes included.
+    #[default]
+    Any,
+    /// Where the question can be read. A spoken answer does not count.
+    Page,
+    /// On a page, or by saying the code of the question.
+    Code,
+}
+
+impl ConfirmBy {
+    /// Whether nothing special is demanded.
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
 }
 
 /// How often a tool may run within a sliding window.

@@ -228,9 +228,7 @@ impl ToolError {
     /// The same error without what only the user may hold.
     pub fn for_model(&self) -> Self {
         let mut copy = self.clone();
-        if let Some(request) = &mut copy.confirmation_request {
-            request.token = None;
-        }
+        copy.confirmation_request = copy.confirmation_request.map(ConfirmationRequest::without_secrets);
         copy
     }
 }

@@ -62,10 +62,12 @@ pub use chat::{
     ModelReply, PartContent, SITUATION_HEADING, ToolUse, Usage,
 };
 pub use confirm_when::{ConfirmWhen, RequestPhrases};
-pub use confirmation::{ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments};
+pub use confirmation::{
+    ConfirmationCode, ConfirmationRequest, ConfirmationToken, MAX_SHOWN_CHARS, shown_arguments,
+};
 pub use definition::{
-    Availability, Category, Confirmation, Definition, Execution, Metadata, Mode, RateLimit, RateLimitScope,
-    SideEffects,
+    Availability, Category, ConfirmBy, Confirmation, Definition, Execution, Metadata, Mode, RateLimit,
+    RateLimitScope, SideEffects,
 };
 pub use disk::DiskError;
 pub use error::{ErrorType, ToolError};

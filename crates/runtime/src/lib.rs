@@ -55,7 +55,10 @@ pub use capabilities::{FileLimits, Images};
 pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use cluster_events::{NotificationHealth, topic};
-pub use confirmation::{ConfirmationId, OpenConfirmation, call_content};
+pub use confirmation::{
+    ConfirmationDecision, ConfirmationId, DecisionSource, OpenConfirmation, SpokenRefusal, SpokenWords,
+    call_content,
+};
 pub use feedback::FeedbackEvent;
 pub use files::{SessionFile, erase_files, find_file, read_file};
 pub use ids::{is_valid_id, random_hex};
@@ -68,7 +71,7 @@ pub use native::NativeHost;
 pub use orchestrator::{Client, Orchestrator, SessionError, ToolSource};
 pub use ownership::{Holder, NodeParts, NodeView};
 pub use pipeline::Batch;
-pub use policy::{Budgets, Policy};
+pub use policy::{Budgets, Listen, Policy, SpokenConfirmation};
 pub use registry::{
     Bundle, BundleError, BundleFolder, Candidate, ClaimRule, Hosts, LoadError, LoadProblem, LoadedTool,
     MAX_BUNDLE_BYTES, NotAPercentage, NotBuilt, OrganisationRule, Percent, Pin, PinReason, Registry,

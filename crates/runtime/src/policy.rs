@@ -12,6 +12,7 @@ pub struct Policy {
     pub voice: Budgets,
     /// How long the user has to answer a request for confirmation.
     pub confirmation_lifetime: Duration,
+    pub spoken_confirmation: SpokenConfirmation,
     /// How long a tool may block a client at the most; a longer block is shortened to it.
     pub max_block: Duration,
     /// How long a session without a connection can be resumed.
@@ -32,6 +33,24 @@ pub struct Policy {
     pub max_tasks: usize,
     /// The claim of a verified token that names a client's organisation.
     pub organisation_claim: String,
+}
+
+/// Whether users may answer requests for confirmation by voice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SpokenConfirmation {
+    /// Without it, no spoken decision counts.
+    pub is_allowed: bool,
+    pub listen: Listen,
+}
+
+/// Whose transcript of the user's audio a spoken answer is taken from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Listen {
+    /// That of our own speech to text.
+    #[default]
+    Own,
+    /// That of the provider of a live model.
+    Provider,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +107,7 @@ impl Default for Policy {
                 backoff_ms: 50,
             },
             confirmation_lifetime: Duration::from_secs(5 * 60),
+            spoken_confirmation: SpokenConfirmation::default(),
             max_block: Duration::from_secs(24 * 3_600),
             resume_timeout: Duration::from_secs(5 * 60),
             idle_timeout: Duration::from_secs(30 * 60),

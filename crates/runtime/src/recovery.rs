@@ -110,6 +110,7 @@ async fn restore_confirmations(core: &Arc<SessionCore>) -> Result<usize, StoreEr
             hash: hash.clone(),
             expires_ms: row.expires_ms,
             is_claimed: false,
+            wrong_codes: 0,
         });
         expire_later(core, hash, left);
     }

@@ -8,7 +8,7 @@ use quarterdeck_agents::text::{
     format_confirmation,
 };
 use quarterdeck_agents::turn::text_message;
-use quarterdeck_contracts::{ChatMessage, ConfirmationRequest, ConfirmationToken, ErrorType};
+use quarterdeck_contracts::{ChatMessage, ConfirmBy, ConfirmationRequest, ConfirmationToken, ErrorType};
 use quarterdeck_runtime::Client;
 use serde_json::json;
 
@@ -462,6 +462,8 @@ fn a_code_comes_with_the_reason_for_asking_where_there_is_one() {
         args: json!({ "what": "a fox" }),
         preview: "Draw a fox".into(),
         reason: None,
+        confirm_by: ConfirmBy::Any,
+        code: None,
     };
     assert!(format_confirmation(&request).contains("> ```text\n> Draw a fox\n>\n> {\n"));
     request.reason = Some("It touches on “```”.".into());

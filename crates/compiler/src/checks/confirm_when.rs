@@ -11,6 +11,7 @@ use crate::{Diagnostic, rules};
 
 pub(super) fn check(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
     check_that_it_is_judged(subject, problems);
+    check_that_an_answer_is_taken(subject, problems);
     check_that_it_can_pass(subject, problems);
     check_thresholds(subject, problems);
     check_phrases(subject, problems);
@@ -42,6 +43,20 @@ fn check_that_it_is_judged(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>
             "/requestedBy",
             "`requestedBy` is not asked: no condition depends on what the user asked for".into(),
             "add `\"notRequestedThisTurn\": true` to `confirmWhen`, or remove `requestedBy`".into(),
+        ));
+    }
+}
+
+/// How an answer is taken says nothing about a tool that never asks.
+fn check_that_an_answer_is_taken(subject: &Subject<'_>, problems: &mut Vec<Diagnostic>) {
+    let never_asks = subject.field("requiresConfirmation") == Some(&Value::Bool(false));
+    if never_asks && subject.field("confirmBy").is_some() {
+        problems.push(problem(
+            subject,
+            &rules::CONFIRM_BY_UNUSED,
+            "/confirmBy",
+            "`confirmBy` has no effect: the user is never asked".into(),
+            "set \"requiresConfirmation\" to true or \"policy\", or remove `confirmBy`".into(),
         ));
     }
 }

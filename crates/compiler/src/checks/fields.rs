@@ -115,6 +115,7 @@ fn help(path: &str, fields: &Fields) -> String {
         "capabilities" => format!("name any of {}", fields.capabilities),
         "requiresConfirmation" => "write true, false or \"policy\"".into(),
         "confirmWhen" => "name conditions out of notRequestedThisTurn, topics, over and claims".into(),
+        "confirmBy" => "write \"any\", \"page\" or \"code\"".into(),
         "requestedBy" => "write `{ \"en\": [\"draw *\"] }`".into(),
         name => format!("see `{name}` in `tools/README.md`"),
     }

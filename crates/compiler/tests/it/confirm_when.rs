@@ -64,6 +64,28 @@ fn conditions_that_no_gate_would_judge_are_refused() {
 }
 
 #[test]
+fn how_the_user_approves_is_one_of_three_ways_of_a_tool_that_asks() {
+    for by in ["any", "page", "code"] {
+        check(
+            &patched(action(json!({ "requiresConfirmation": true, "confirmBy": by }))),
+            expect![[r#"
+                fine
+            "#]],
+        );
+    }
+    check(
+        &patched(json!({ "confirmBy": "page" })),
+        expect![[r#"
+        "#]],
+    );
+    check(
+        &patched(action(json!({ "requiresConfirmation": true, "confirmBy": "voice" }))),
+        expect![[r#"
+        "#]],
+    );
+}
+
+#[test]
 fn a_policy_that_asks_about_every_call_is_pointed_out() {
     for more in [
         json!({}),

@@ -29,6 +29,7 @@ fn full() -> Value {
             "claims": ["staff"],
         },
         "requestedBy": { "en": ["book *", "* meeting *"], "de": ["buche *"] },
+        "confirmBy": "code",
         "sensitive": ["/attendees"],
         "acknowledged": ["geminiNative: format"],
         "parameters": { "type": "object", "additionalProperties": false, "required": [], "properties": { "z": {}, "a": {} } }

@@ -1,6 +1,6 @@
 use quarterdeck_contracts::{
-    ConfirmationRequest, ConfirmationToken, EndAfter, ErrorType, HandlerAnswer, Intent, Meta, Outcome,
-    RequestedIntent, ToolError, ToolResponse,
+    ConfirmBy, ConfirmationCode, ConfirmationRequest, ConfirmationToken, EndAfter, ErrorType, HandlerAnswer,
+    Intent, Meta, Outcome, RequestedIntent, ToolError, ToolResponse,
 };
 use serde_json::{Value, json};
 
@@ -221,7 +221,7 @@ fn error_types_have_their_names_and_statuses() {
 }
 
 #[test]
-fn the_copy_for_a_model_has_no_token_anywhere() {
+fn the_copy_for_a_model_has_neither_token_nor_code() {
     let mut error = ToolError::new(ErrorType::ConfirmationRequired, "The user must approve this.");
     error.confirmation_request = Some(ConfirmationRequest {
         token: Some(ConfirmationToken::new("s3cret")),
@@ -230,9 +230,15 @@ fn the_copy_for_a_model_has_no_token_anywhere() {
         args: json!({ "title": "Dinner" }),
         preview: "Create “Dinner”".into(),
         reason: None,
+        confirm_by: ConfirmBy::Code,
+        code: Some(ConfirmationCode::new(4711)),
     });
     let response = HandlerAnswer::failure(error).stamp(meta());
-    assert!(serde_json::to_string(&response).unwrap().contains("s3cret"));
-    assert!(!serde_json::to_string(&response.for_model()).unwrap().contains("s3cret"));
-    assert!(!format!("{response:?}").contains("s3cret"));
+    let (whole, for_model) = (json!(response).to_string(), json!(response.for_model()).to_string());
+    for secret in ["s3cret", "4711"] {
+        assert!(whole.contains(secret));
+        assert!(!for_model.contains(secret));
+        assert!(!format!("{response:?}").contains(secret));
+    }
+    assert!(for_model.contains(r#""confirmBy":"code""#), "the model may say how to approve it: {for_model}");
 }

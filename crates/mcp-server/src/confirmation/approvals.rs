@@ -91,7 +91,7 @@ impl Approvals {
             if approvals.len() >= MAX_APPROVALS || of_client >= MAX_APPROVALS_PER_CLIENT {
                 return None;
             }
-            let request = ConfirmationRequest { token: None, ..open.request.clone() };
+            let request = open.request.clone().without_secrets();
             let (client, session) = (client.to_owned(), session.to_owned());
             let approval =
                 Approval { client, session, call_id: open.call_id.clone(), request, decision: None };
@@ -168,6 +168,7 @@ fn page_id(id: &ConfirmationId) -> String {
 mod tests {
     use std::time::Duration;
 
+    use quarterdeck_contracts::ConfirmBy;
     use serde_json::json;
 
     use super::*;
@@ -189,6 +190,8 @@ mod tests {
                 args: json!({ "what": "rent" }),
                 preview: "Pay the rent.".into(),
                 reason: None,
+                confirm_by: ConfirmBy::Any,
+                code: None,
             },
             time_left: Duration::from_secs(1),
         }

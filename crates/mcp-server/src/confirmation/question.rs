@@ -58,6 +58,7 @@ mod tests {
 
     use expect_test::expect;
     use proptest::prelude::*;
+    use quarterdeck_contracts::ConfirmBy;
     use serde_json::json;
 
     use super::*;
@@ -71,6 +72,8 @@ mod tests {
             args: json!({ "what": "rent\n`pay` would be run with: {}", "to": "a\u{200b}b" }),
             preview: "Pay the rent.".into(),
             reason: Some("More than 100 EUR.".into()),
+            confirm_by: ConfirmBy::Any,
+            code: None,
         };
         expect![[r#"
             Your approval is needed: Pay the rent.

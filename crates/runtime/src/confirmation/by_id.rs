@@ -8,6 +8,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest};
 use serde_json::{Map, Value};
 
+use super::decision::{ConfirmationDecision, DecisionSource};
 use super::resolve::resolve;
 use crate::ledger::content;
 use crate::session::{Answer, PendingConfirmation, Session};
@@ -49,9 +50,7 @@ impl Session {
     /// The confirmation that a call was answered with, while it is open; `asked` is the request in that answer.
     pub fn find_open_confirmation(&self, asked: &ConfirmationRequest) -> Option<OpenConfirmation> {
         let is_asked = |request: &ConfirmationRequest| {
-            let ConfirmationRequest { token: _, expires, tool, args, preview, reason } = request;
-            (*expires, tool, args) == (asked.expires, &asked.tool, &asked.args)
-                && (preview, reason) == (&asked.preview, &asked.reason)
+            request.clone().without_secrets() == asked.clone().without_secrets()
         };
         self.open_confirmation_where(|pending| pending.request.as_ref().is_some_and(is_asked))
     }
@@ -68,6 +67,7 @@ impl Session {
         id: &ConfirmationId,
         decision: ConfirmationAnswer,
     ) -> Answer {
+        let decision = ConfirmationDecision::new(decision, DecisionSource::Transport);
         resolve(&self.core, id.0.clone(), decision).await
     }
 
@@ -100,7 +100,7 @@ impl Session {
             id: ConfirmationId(pending.hash.clone()),
             call_id: pending.call_id.clone(),
             content: pending.content.clone(),
-            request: ConfirmationRequest { token: None, ..pending.request.clone()? },
+            request: pending.request.clone()?.without_secrets(),
             time_left: shared.until_deadline(&pending.hash),
         })
     }

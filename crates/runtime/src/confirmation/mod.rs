@@ -1,8 +1,9 @@
-//! Requests for the user's approval: `request` asks, `resolve` takes the decision, `expiry` ends what was not decided in
-//! time.
+//! Requests for the user's approval: `request` asks, `resolve` takes the decision, `spoken` judges one that was said, `expiry`
+//! ends what was not decided in time.
 
 mod by_id;
 mod deadlines;
+mod decision;
 mod expiry;
 mod lifetime;
 mod outcome;
@@ -10,9 +11,12 @@ mod preview;
 mod request;
 mod resolve;
 mod row;
+mod spoken;
 mod token;
 
 pub use by_id::{ConfirmationId, OpenConfirmation, call_content};
+pub use decision::{ConfirmationDecision, DecisionSource, SpokenWords};
+pub use spoken::SpokenRefusal;
 
 pub(crate) use deadlines::Deadlines;
 pub(crate) use expiry::expire_later;

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::Precheck;
-use quarterdeck_contracts::{Commit, ConfirmationRequest, ErrorType, Metadata, Table, ToolError};
+use quarterdeck_contracts::{
+    Commit, ConfirmBy, ConfirmationCode, ConfirmationRequest, ErrorType, Metadata, Mode, Table, ToolError,
+};
 use serde_json::{Value, json};
 
 use super::REMEMBERED_MS;
 use super::expiry::expire_later;
 use super::preview::{preview, shown};
 use super::row::{ConfirmationRow, Status, index_key};
-use super::token::{hash, new_token};
+use super::token::{hash, new_code, new_token};
 use crate::clock::epoch_ms;
 use crate::envelope::{cancelled, confirmation_required, refusal_error};
 use crate::ledger::Entry;
@@ -33,7 +35,7 @@ pub(crate) async fn request(core: &Arc<SessionCore>, call: ToolCall) {
             let (call_id, shown) = (entry.call_id.clone(), request.clone());
             core.push_event(&mut data, ClientEvent::Confirmation { call_id, request: shown });
             if data.connection.confirmation_mode == ConfirmationMode::Suspend {
-                entry.await_confirmation(Arc::new(ConfirmationRequest { token: None, ..request }));
+                entry.await_confirmation(Arc::new(request.without_secrets()));
                 return;
             }
             confirmation_required(&entry.tool, Some(&request))
@@ -113,11 +115,8 @@ async fn open(
     replaces: Option<String>,
 ) -> Result<ConfirmationRequest, ToolError> {
     let entry = &call.entry;
-    let token = new_token().map_err(|error| {
-        tracing::error!(error = %error, "no random numbers from the operating system");
-        let message = "Approval cannot be requested at the moment.".to_owned();
-        refusal_error(ErrorType::Transient, message).retryable()
-    })?;
+    let token = new_token().map_err(no_randomness)?;
+    let code = code_for(core, metadata).map_err(no_randomness)?;
     let hashed = hash(token.expose());
     // The user is shown the time of day; what counts is how much time passes.
     let lifetime = core.shared.policy.confirmation_lifetime;
@@ -129,6 +128,8 @@ async fn open(
         args: call.args.clone(),
         preview: precheck.preview.map_or_else(|| preview(metadata, &call.args), |text| shown(&text)),
         reason: call.confirmation_reason(),
+        confirm_by: metadata.confirm_by,
+        code,
     };
     core.shared.deadlines.open(&hashed, core.shared.clock.monotonic() + lifetime);
     // The session knows of it before the store does, so that an equal call at the same time does not ask as well.
@@ -143,6 +144,7 @@ async fn open(
             hash: hashed.clone(),
             expires_ms: request.expires,
             is_claimed: false,
+            wrong_codes: 0,
         });
     }
     let row = stored_row(core, call, precheck.seen, (opened_ms, request.expires));
@@ -155,6 +157,18 @@ async fn open(
     core.audit_confirmation("requested", Some(&entry.call_id), Some(&entry.tool));
     expire_later(core, hashed, lifetime);
     Ok(request)
+}
+
+/// The code that the user must say, where the tool demands one and it could be said.
+fn code_for(core: &SessionCore, metadata: &Metadata) -> Result<Option<ConfirmationCode>, getrandom::Error> {
+    let can_be_said = core.mode == Mode::Voice && core.shared.policy.spoken_confirmation.is_allowed;
+    if can_be_said && metadata.confirm_by == ConfirmBy::Code { new_code().map(Some) } else { Ok(None) }
+}
+
+fn no_randomness(error: getrandom::Error) -> ToolError {
+    tracing::error!(error = %error, "no random numbers from the operating system");
+    let message = "Approval cannot be requested at the moment.".to_owned();
+    refusal_error(ErrorType::Transient, message).retryable()
 }
 
 /// Stores a request with its row of the index by session.

@@ -6,16 +6,18 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::{
-    Commit, CommitError, ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Outcome, StoreError,
-    Table, ToolError,
+    Commit, CommitError, ConfirmBy, ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Outcome,
+    StoreError, Table, ToolError,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::REMEMBERED_MS;
+use super::decision::{ConfirmationDecision, DecisionSource};
 use super::expiry::{expire, expire_later};
 use super::outcome::{answer_from_record, close, suspended_call};
 use super::row::{ConfirmationRow, Status};
+use super::spoken::{self, SpokenRefusal};
 use super::token::hash;
 use crate::cluster_events::topic;
 use crate::envelope::{
@@ -24,6 +26,7 @@ use crate::envelope::{
 use crate::ledger::Entry;
 use crate::ownership::is_lease_conflict;
 use crate::pipeline::{Reservation, ToolCall, reserve, run_reserved, start};
+use crate::redact::HIDDEN;
 use crate::session::{Answer, ClientEvent, DeliveryReason, PendingConfirmation, Session, SessionCore};
 
 impl Session {
@@ -45,16 +48,22 @@ impl Session {
         })
     }
 
-    /// Takes the user's decision. Approved, the stored call runs; the answer says what came of it in any case.
-    pub async fn resolve_confirmation(&self, token: &str, decision: ConfirmationAnswer) -> Answer {
-        resolve(&self.core, hash(token), decision).await
+    /// Takes the user's decision; a bare answer is one that was given on a page. Approved, the stored call runs; the answer
+    /// says what came of it in any case. A spoken decision that does not count leaves the question open, and its answer is
+    /// an error that holds a [`SpokenRefusal`](super::SpokenRefusal).
+    pub async fn resolve_confirmation(
+        &self,
+        token: &str,
+        decision: impl Into<ConfirmationDecision>,
+    ) -> Answer {
+        resolve(&self.core, hash(token), decision.into()).await
     }
 }
 
 /// Takes the user's decision about the confirmation with this hash.
-pub(super) async fn resolve(core: &Arc<SessionCore>, hash: String, decision: ConfirmationAnswer) -> Answer {
-    match claim(core, hash).await {
-        Claim::Taken(claimed) => claimed.resolve(core, decision).await,
+pub(super) async fn resolve(core: &Arc<SessionCore>, hash: String, decision: ConfirmationDecision) -> Answer {
+    match claim(core, hash, &decision).await {
+        Claim::Taken(claimed) => claimed.resolve(core, decision.answer).await,
         Claim::Rejected(answer) => answer,
     }
 }
@@ -72,10 +81,12 @@ struct ClaimedConfirmation {
     version: u64,
     /// The call that will run.
     entry: Arc<Entry>,
+    /// What the audit log says about the decision.
+    decided: Map<String, Value>,
 }
 
 /// Takes an open confirmation, so that a second decision at the same time finds it taken.
-async fn claim(core: &Arc<SessionCore>, hash: String) -> Claim {
+async fn claim(core: &Arc<SessionCore>, hash: String, decision: &ConfirmationDecision) -> Claim {
     let stored = match core.shared.store.get(Table::Confirmations, &hash).await {
         Ok(stored) => stored,
         Err(error) => return Claim::Rejected(error_answer(core, None, core.store_failed(&error))),
@@ -87,7 +98,8 @@ async fn claim(core: &Arc<SessionCore>, hash: String) -> Claim {
         core.audit_confirmation("invalid", None, None);
         return Claim::Rejected(error_answer(core, None, confirmation_invalid()));
     };
-    let audit = |step| core.audit_confirmation(step, Some(&row.call_id), Some(&row.tool));
+    let decided = decision.source.audit_fields(core, &row);
+    let audit = |step| core.audit_decision(step, &row.call_id, &row.tool, decided.clone());
     match current_status(core, &hash, &row).await {
         Err(error) => Claim::Rejected(error_answer(core, Some(&row), core.store_failed(&error))),
         Ok(Status::Expired) => {
@@ -103,14 +115,48 @@ async fn claim(core: &Arc<SessionCore>, hash: String) -> Claim {
             }
             Claim::Rejected(error_answer(core, Some(&row), confirmation_invalid()))
         }
-        Ok(Status::Open) => match mark_claimed(core, &hash, &row) {
-            Some(entry) => Claim::Taken(Box::new(ClaimedConfirmation { hash, row, version, entry })),
-            None => {
-                audit("used");
-                Claim::Rejected(error_answer(core, Some(&row), confirmation_invalid()))
+        Ok(Status::Open) => {
+            if let Err(refusal) = judge_source(core, &hash, &row, decision) {
+                audit_refusal(core, &row, refusal, decided);
+                return Claim::Rejected(error_answer(core, Some(&row), refusal.error()));
             }
-        },
+            let Some(entry) = mark_claimed(core, &hash, &row) else {
+                audit("used");
+                return Claim::Rejected(error_answer(core, Some(&row), confirmation_invalid()));
+            };
+            Claim::Taken(Box::new(ClaimedConfirmation { hash, row, version, entry, decided }))
+        }
     }
+}
+
+/// Whether a decision that was given in this way counts.
+fn judge_source(
+    core: &SessionCore,
+    hash: &str,
+    row: &ConfirmationRow,
+    decision: &ConfirmationDecision,
+) -> Result<(), SpokenRefusal> {
+    match &decision.source {
+        DecisionSource::Spoken(words) => spoken::judge(core, hash, row, decision.answer, words),
+        DecisionSource::Page
+        | DecisionSource::Operator
+        | DecisionSource::Terminal
+        | DecisionSource::Transport => Ok(()),
+    }
+}
+
+fn audit_refusal(
+    core: &SessionCore,
+    row: &ConfirmationRow,
+    refusal: SpokenRefusal,
+    mut decided: Map<String, Value>,
+) {
+    // The words may hold the code, which can still be said.
+    if core.snapshot.find(&row.tool).is_none_or(|tool| tool.metadata().confirm_by == ConfirmBy::Code) {
+        decided.insert("transcript".into(), HIDDEN.into());
+    }
+    decided.insert("reason".into(), refusal.as_str().into());
+    core.audit_decision("spoken_refused", &row.call_id, &row.tool, decided);
 }
 
 /// The status of a confirmation. If its time has run out unnoticed, that is stored before it is reported.
@@ -150,6 +196,7 @@ fn mark_claimed(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Option
                 hash: hash.to_owned(),
                 expires_ms: row.expires_ms,
                 is_claimed: true,
+                wrong_codes: 0,
             });
             Some(row.entry(&core.snapshot))
         }
@@ -179,17 +226,17 @@ impl ClaimedConfirmation {
     /// Redeems the confirmation and runs the call. What keeps it from starting leaves the confirmation open.
     async fn approve(self, core: &Arc<SessionCore>) -> Answer {
         let redemption = self.redemption(core, Status::Approved);
-        let Self { hash, row, entry, .. } = self;
+        let Self { hash, row, entry, decided, .. } = self;
         let tool = core.snapshot.find(&row.tool);
         let rate_limit = tool.and_then(|tool| tool.metadata().rate_limit.clone());
         let mut call = ToolCall::approved(entry.clone(), row.args, row.seen, rate_limit, redemption);
         match reserve(core, &mut call).await {
             Reservation::Granted => {}
             Reservation::Refused(error) if error.kind == ErrorType::ConfirmationInvalid => {
-                return answer_resolved_elsewhere(core, &hash, &entry).await;
+                return answer_resolved_elsewhere(core, &hash, &entry, decided).await;
             }
             Reservation::Refused(error) => {
-                core.audit_confirmation("not_run", Some(&entry.call_id), Some(&entry.tool));
+                core.audit_decision("not_run", &entry.call_id, &entry.tool, decided);
                 release(core, &hash);
                 return error_of_call(core, &entry, *error);
             }
@@ -200,7 +247,7 @@ impl ClaimedConfirmation {
             }
         }
         core.shared.deadlines.close(&hash);
-        core.audit_confirmation("approved", Some(&entry.call_id), Some(&entry.tool));
+        core.audit_decision("approved", &entry.call_id, &entry.tool, decided);
         let was_suspended = {
             let mut data = core.lock();
             let confirmation = data.remove_confirmation(&hash);
@@ -221,14 +268,14 @@ impl ClaimedConfirmation {
 
     async fn deny(self, core: &Arc<SessionCore>) -> Answer {
         let commit = self.redemption(core, Status::Denied);
-        let Self { hash, entry, .. } = self;
+        let Self { hash, entry, decided, .. } = self;
         if let Err(error) = core.commit_start(commit).await {
             return match error {
                 error if is_lease_conflict(&error) => {
                     release(core, &hash);
                     error_of_call(core, &entry, core.not_started(error))
                 }
-                CommitError::Conflict { .. } => answer_resolved_elsewhere(core, &hash, &entry).await,
+                CommitError::Conflict { .. } => answer_resolved_elsewhere(core, &hash, &entry, decided).await,
                 error => {
                     release(core, &hash);
                     error_of_call(core, &entry, core.store_failed(&error.into_store_error()))
@@ -236,7 +283,7 @@ impl ClaimedConfirmation {
             };
         }
         core.shared.deadlines.close(&hash);
-        core.audit_confirmation("denied", Some(&entry.call_id), Some(&entry.tool));
+        core.audit_decision("denied", &entry.call_id, &entry.tool, decided);
         core.shared.announce(topic::CONFIRMATION, &*core.id);
         let mut data = core.lock();
         let confirmation = data.remove_confirmation(&hash);
@@ -259,7 +306,12 @@ impl ClaimedConfirmation {
 }
 
 /// The user has decided through another process, or too late. A call that waits here gets the outcome from there.
-async fn answer_resolved_elsewhere(core: &Arc<SessionCore>, hash: &str, entry: &Arc<Entry>) -> Answer {
+async fn answer_resolved_elsewhere(
+    core: &Arc<SessionCore>,
+    hash: &str,
+    entry: &Arc<Entry>,
+    decided: Map<String, Value>,
+) -> Answer {
     let row = core.shared.store.get(Table::Confirmations, hash).await.ok().flatten();
     let row = row.and_then(|row| serde_json::from_value::<ConfirmationRow>(row.value).ok());
     let status = row.map_or(Status::Approved, |row| row.status);
@@ -267,7 +319,7 @@ async fn answer_resolved_elsewhere(core: &Arc<SessionCore>, hash: &str, entry: &
         Status::Expired => ("expired", confirmation_expired()),
         Status::Open | Status::Approved | Status::Denied => ("used", confirmation_invalid()),
     };
-    core.audit_confirmation(step, Some(&entry.call_id), Some(&entry.tool));
+    core.audit_decision(step, &entry.call_id, &entry.tool, decided);
     answer_from_record(core, hash, entry, status).await;
     error_of_call(core, entry, error)
 }

@@ -78,12 +78,34 @@ impl SessionCore {
     /// One line for a step of a confirmation, which is counted too. It never holds a token. Not to be called while the
     /// lock is held.
     pub(crate) fn audit_confirmation(&self, step: &'static str, call_id: Option<&str>, tool: Option<&str>) {
+        self.audit_confirmation_step(step, call_id, tool, Map::new());
+    }
+
+    /// The same for a decision, with how it was given.
+    pub(crate) fn audit_decision(
+        &self,
+        step: &'static str,
+        call_id: &str,
+        tool: &str,
+        decided: Map<String, Value>,
+    ) {
+        self.audit_confirmation_step(step, Some(call_id), Some(tool), decided);
+    }
+
+    fn audit_confirmation_step(
+        &self,
+        step: &'static str,
+        call_id: Option<&str>,
+        tool: Option<&str>,
+        more: Map<String, Value>,
+    ) {
         self.shared.metrics.record_version_confirmation(self.snapshot.version(), step);
         let mut fields = self.session_fields();
         fields.insert("turnId".into(), json!(self.lock().ledger.turn_number()));
         fields.insert("step".into(), step.into());
         fields.insert("callId".into(), json!(call_id));
         fields.insert("toolId".into(), json!(tool));
+        fields.extend(more);
         self.audit("confirmation", fields);
     }
 

@@ -89,6 +89,8 @@ pub(crate) struct PendingConfirmation {
     pub(crate) expires_ms: u64,
     /// Whether it is being resolved at this moment.
     pub(crate) is_claimed: bool,
+    /// How often the user has said another code than the one that the tool demands.
+    pub(crate) wrong_codes: u8,
 }
 
 /// A message whose arguments are being checked, and which of its calls were cancelled meanwhile.

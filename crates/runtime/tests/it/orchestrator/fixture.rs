@@ -14,8 +14,8 @@ use quarterdeck_contracts::{
 };
 use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
 use quarterdeck_runtime::{
-    Answer, Call, Client, Clock, Connection, NativeHost, NodeParts, Orchestrator, Registry, Reply,
-    RuntimeParts, Session, Snapshot,
+    Answer, Call, Client, Clock, Connection, NativeHost, NodeParts, Orchestrator, Policy, Registry, Reply,
+    RuntimeParts, Session, Snapshot, SpokenConfirmation,
 };
 use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
@@ -154,6 +154,22 @@ impl Fixture {
         Self { snapshot: snapshot(&effects), effects, store, clock, audit, orchestrator }
     }
 
+    /// One whose users may answer by voice.
+    pub(crate) fn spoken() -> Self {
+        Self::new().with_spoken_confirmation()
+    }
+
+    pub(crate) fn with_spoken_confirmation(self) -> Self {
+        let spoken_confirmation = SpokenConfirmation { is_allowed: true, ..Default::default() };
+        let orchestrator = Orchestrator::new(RuntimeParts {
+            clock: self.clock.clone(),
+            audit: self.audit.clone(),
+            policy: Policy { spoken_confirmation, ..Policy::default() },
+            ..RuntimeParts::new(self.store.clone())
+        });
+        Self { orchestrator, ..self }
+    }
+
     /// The same without an audit log.
     pub(crate) fn unaudited() -> Self {
         let fixture = Self::new();
@@ -225,6 +241,8 @@ fn definitions() -> Vec<Value> {
         definition("slow_book", json!({})),
         definition("slow_look", json!({ "sideEffects": "read_only", "category": "utility" })),
         definition("pay", json!({ "requiresConfirmation": true })),
+        definition("pay_on_page", json!({ "requiresConfirmation": true, "confirmBy": "page" })),
+        definition("pay_by_code", json!({ "requiresConfirmation": true, "confirmBy": "code" })),
         definition("toss", json!({ "repeatable": true, "sideEffects": "none", "category": "utility" })),
         definition(
             "flaky",
@@ -336,9 +354,8 @@ async fn perform(
                 CapabilityError::new(CapabilityErrorCode::Timeout, "the store is not available").into()
             );
         }
-        "book" | "pay" | "pay_twice" | "rare" | "scarce" | "toss" | "draw" | "always_ask" => {
-            effects.count(&what)
-        }
+        "book" | "pay" | "pay_twice" | "pay_on_page" | "pay_by_code" | "rare" | "scarce" | "toss"
+        | "draw" | "always_ask" => effects.count(&what),
         // In real time, which is what is measured.
         "sluggish" => std::thread::sleep(Duration::from_millis(20)),
         "remember" => context.audit(&what, json!({ "kept": true })),

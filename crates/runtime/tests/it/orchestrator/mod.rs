@@ -22,6 +22,7 @@ mod resumption_reads;
 mod secrets;
 mod slow_arguments;
 mod slow_store;
+mod spoken;
 mod tasks;
 mod upstreams;
 mod warnings;

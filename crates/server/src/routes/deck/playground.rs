@@ -10,7 +10,8 @@ use quarterdeck_agents::text::Refusal;
 use quarterdeck_contracts::handler::HandlerFault;
 use quarterdeck_contracts::{ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, ToolResponse};
 use quarterdeck_runtime::{
-    Answer, Call, Client, ClientEvent, ConfirmationMode, Connection, PendingEnd, Reply, Session, random_hex,
+    Answer, Call, Client, ClientEvent, ConfirmationDecision, ConfirmationMode, Connection, DecisionSource,
+    PendingEnd, Reply, Session, random_hex,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,10 +141,9 @@ async fn run(
     if let Some(token) = confirmation.as_ref().and_then(|request| request.token.as_ref())
         && approve
     {
-        let asked = std::mem::replace(
-            &mut answer,
-            session.resolve_confirmation(token.expose(), ConfirmationAnswer::Approve).await,
-        );
+        let decision = ConfirmationDecision::new(ConfirmationAnswer::Approve, DecisionSource::Operator);
+        let resolved = session.resolve_confirmation(token.expose(), decision).await;
+        let asked = std::mem::replace(&mut answer, resolved);
         asked.mark_delivered();
         read_events(connection, &mut messages);
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use quarterdeck_contracts::ErrorType;
+use quarterdeck_contracts::{ConfirmBy, ErrorType};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -111,6 +111,12 @@ pub(crate) struct ConfirmationShape {
     /// Why the user is asked, where the tool asks only at times.
     #[schemars(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// How the user may answer; without it, in any way.
+    #[schemars(rename = "confirmBy", skip_serializing_if = "Option::is_none")]
+    confirm_by: Option<ConfirmBy>,
+    /// What the user must say to approve it by voice. For the client, never for the model.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    code: Option<String>,
 }
 
 #[derive(JsonSchema)]
