@@ -28,6 +28,7 @@ mod reader;
 mod reference;
 mod secret;
 mod server;
+mod speech;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ pub(crate) use mcp_server::McpServing;
 pub(crate) use problem::Problems;
 pub(crate) use raw::Variables;
 pub(crate) use server::{CookieSecret, Server};
+pub(crate) use speech::{HearingEngine, SpeakingEngine, Speech};
 pub(crate) use store::{Cluster, MigrateSchema, StoreConfig};
 pub(crate) use text::{ChatProvider, Text};
 pub(crate) use topics::{default_topics, warn_about_missing_lists};
@@ -78,6 +80,7 @@ pub(crate) struct Config {
     pub(crate) cluster: Cluster,
     pub(crate) auth: Auth,
     pub(crate) text: Text,
+    pub(crate) speech: Speech,
     pub(crate) voice: Voice,
     pub(crate) images: Images,
     pub(crate) mcp_serving: McpServing,
@@ -119,6 +122,8 @@ pub(crate) struct LoadedConfig {
     pub(crate) listing: Listing,
     /// Why the configured chat model cannot be used. The built-in one answers instead.
     pub(crate) model_problems: Problems,
+    /// Why a configured speech engine cannot be used. The server starts without it.
+    pub(crate) voice_problems: Problems,
 }
 
 impl Config {
@@ -140,7 +145,8 @@ impl Config {
         let auth = auth::auth(from, &mut server.settings.required);
         let mut text = text::text(from, server.listen.port());
         fallback::fallback(from, &mut text);
-        let voice = voice::voice(from, server.settings.voice_connections);
+        let speech = speech::speech(from);
+        let voice = voice::voice(from, server.settings.voice_connections, &speech);
         let images = images::images(from);
         let mcp_serving = mcp_server::mcp_server(from, server.settings.max_body_bytes);
         let mut policy = policy::policy(from);
@@ -158,6 +164,7 @@ impl Config {
             cluster,
             auth,
             text,
+            speech,
             voice,
             images,
             mcp_serving,
@@ -217,10 +224,12 @@ fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result
     reader.problems.append(&mut reader.serve_problems);
     if !reader.problems.is_empty() {
         reader.problems.append(&mut reader.model_problems);
+        reader.problems.append(&mut reader.voice_problems);
         return Err(Problems::new(reader.problems));
     }
     let listing = Listing::new(reader.rows, reader.sections);
-    Ok(LoadedConfig { config, listing, model_problems: Problems::new(reader.model_problems) })
+    let model_problems = Problems::new(reader.model_problems);
+    Ok(LoadedConfig { config, listing, model_problems, voice_problems: Problems::new(reader.voice_problems) })
 }
 
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {

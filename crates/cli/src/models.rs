@@ -16,8 +16,9 @@ use url::Url;
 
 use crate::arguments::simulate::Speech;
 use crate::commands::simulate::{SpeechSource, with_speech};
-use crate::config::{ChatProvider, ImageModel, LiveProvider};
+use crate::config::{ChatProvider, Config, ImageModel, LiveProvider};
 use crate::terminal::warn;
+use crate::wire::speech::{self, WiredPipeline};
 
 /// Buffer between the live client and the built-in simulator.
 const PIPE_BYTES: usize = 64 << 10;
@@ -66,12 +67,43 @@ pub(crate) fn image_provider(model: &ImageModel) -> anyhow::Result<Arc<dyn Image
     })
 }
 
-pub(crate) async fn live_model(provider: &LiveProvider) -> anyhow::Result<Arc<dyn LiveModel>> {
-    Ok(match provider {
-        LiveProvider::Gemini(config) => Arc::new(GeminiLive::new(*config.clone())?),
-        LiveProvider::OpenAi(config) => Arc::new(OpenAiRealtime::new(*config.clone())?),
-        LiveProvider::Simulator => Arc::new(built_in_simulator().await?),
+/// The voice model, and the engines that it hears and speaks with if it does neither by itself.
+pub(crate) struct VoiceModel {
+    pub(crate) model: Arc<dyn LiveModel>,
+    pub(crate) engines: Option<String>,
+}
+
+impl VoiceModel {
+    fn new(model: impl LiveModel + 'static) -> Self {
+        Self { model: Arc::new(model), engines: None }
+    }
+}
+
+/// The configured voice model. A pipeline whose engines are missing is replaced by the simulator, with a warning.
+pub(crate) async fn live_model(config: &Config, chat: &Arc<dyn ChatModel>) -> anyhow::Result<VoiceModel> {
+    Ok(match &config.voice.provider {
+        LiveProvider::Gemini(config) => VoiceModel::new(GeminiLive::new(*config.clone())?),
+        LiveProvider::OpenAi(config) => VoiceModel::new(OpenAiRealtime::new(*config.clone())?),
+        LiveProvider::Pipeline => match speech::pipeline(&config.speech, chat.clone()).await {
+            Ok(WiredPipeline { model, hears_with, speaks_with }) => VoiceModel {
+                model,
+                engines: Some(format!("it hears with {hears_with} and speaks with {speaks_with}")),
+            },
+            Err(error) => {
+                warn_of_simulator(&format!("{error:#}"));
+                VoiceModel::new(built_in_simulator().await?)
+            }
+        },
+        LiveProvider::Simulator => VoiceModel::new(built_in_simulator().await?),
     })
+}
+
+/// Says that the simulator takes calls, and why the configured engines do not.
+pub(crate) fn warn_of_simulator(reason: &str) {
+    warn(&format!(
+        "{reason}\n  until then calls use the built-in simulator, which does not hear; {}",
+        speech::INSTALL_HINT
+    ));
 }
 
 /// The simulator, reached through the provider's protocol but without a network. The rehearsal model answers.

@@ -4,6 +4,7 @@ pub(crate) mod embedding;
 pub(crate) mod knowledge;
 mod progress;
 mod shared_knowledge;
+pub(crate) mod speech;
 mod stores;
 
 use std::path::Path;

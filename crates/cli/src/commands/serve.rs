@@ -32,11 +32,12 @@ use crate::arguments::serve::ServeOptions;
 use crate::commands::mcp::warn_about_servers;
 use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
 use crate::handler_access::{HandlerAccess, warn_about_grants};
+use crate::models::VoiceModel;
 use crate::newer_files::NewerFiles;
 use crate::permissions::{self, SecretFile};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
-use crate::terminal::{are_messages_logged, info, report_error};
+use crate::terminal::{are_messages_logged, info, report_error, warn};
 use crate::wire::{FollowedKnowledge, ServedKnowledge, SharedKnowledge};
 use crate::{
     ExitStatus, calendars, data, handler_kinds, local_models, logs, models, previous_registry, prompts,
@@ -50,7 +51,7 @@ use watching::{OnChange, Served, Watching};
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
-    let LoadedConfig { config, listing, model_problems } = match Config::load(options) {
+    let LoadedConfig { config, listing, model_problems, voice_problems } = match Config::load(options) {
         Ok(loaded) => loaded,
         Err(problems) => {
             report_error(&problems.into());
@@ -59,6 +60,7 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
     };
     logs::start(config.logs);
     model_problems.texts().for_each(|problem| models::warn_of_rehearsal(&problem));
+    voice_problems.texts().for_each(|problem| warn(&problem));
     // Before anything is created: a start in the wrong folder leaves it unchanged.
     let tools = &config.folders.tools;
     anyhow::ensure!(
@@ -211,6 +213,8 @@ struct Agents {
     fallback: Option<Arc<dyn ChatModel>>,
     text: TextAgent,
     voice: VoiceAgent,
+    /// What the voice model hears and speaks with.
+    engines: Option<String>,
     prompts: Prompts,
 }
 
@@ -231,14 +235,15 @@ impl Agents {
             prompts: prompts.clone(),
             settings: config.text.settings.clone(),
         });
+        let VoiceModel { model: live, engines } = models::live_model(config, &model).await?;
         let voice = VoiceAgent::new(VoiceParts {
             orchestrator: orchestrator.clone(),
             registry: registry.clone(),
-            model: models::live_model(&config.voice.provider).await?,
+            model: live,
             prompts: prompts.clone(),
             settings: config.voice.settings.clone(),
         });
-        Ok(Self { model, fallback, text, voice, prompts })
+        Ok(Self { model, fallback, text, voice, engines, prompts })
     }
 }
 
@@ -407,20 +412,15 @@ fn identity(config: &Config, cookie_secret: &Secret) -> anyhow::Result<Identity>
 }
 
 fn banner(listener: &TcpListener, registry: &Registry, agents: &Agents) -> anyhow::Result<()> {
-    let (model, voice) = (&*agents.model, &agents.voice);
-    print_banner(listener, registry, model, voice)?;
+    print_banner(listener, registry, agents)?;
     if let Some(fallback) = &agents.fallback {
         report_fallback(&**fallback);
     }
     Ok(())
 }
 
-fn print_banner(
-    listener: &TcpListener,
-    registry: &Registry,
-    model: &dyn ChatModel,
-    voice: &VoiceAgent,
-) -> anyhow::Result<()> {
+fn print_banner(listener: &TcpListener, registry: &Registry, agents: &Agents) -> anyhow::Result<()> {
+    let (model, voice) = (&*agents.model, &agents.voice);
     let snapshot = registry.snapshot();
     let commit = snapshot.commit().unwrap_or("none");
     let address = listener.local_addr()?;
@@ -443,11 +443,15 @@ fn print_banner(
              GEMINI_API_KEY or ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL=ollama/NAME, and start again.",
         );
     }
-    if voice.is_rehearsal() {
-        info(
-            "            the built-in simulator answers; it understands text, not speech. For a real model, set GEMINI_API_KEY\n            \
-             and start again.",
-        );
+    if let Some(engines) = &agents.engines {
+        info(&format!("            {engines}"));
+    }
+    if !voice.hears() {
+        info(&format!(
+            "            the built-in simulator answers; it understands text, not speech. {},\n            \
+             GEMINI_API_KEY a model that has both; then start again.",
+            wire::speech::INSTALL_HINT
+        ));
     }
     Ok(())
 }

@@ -61,6 +61,8 @@ pub(crate) struct Reader {
     pub(crate) serve_problems: Vec<Problem>,
     /// What makes the configured chat model unusable. A server rehearses instead, and says so.
     pub(crate) model_problems: Vec<Problem>,
+    /// What makes a configured speech engine unusable. A server starts without it, and says so.
+    pub(crate) voice_problems: Vec<Problem>,
     /// Tables whose keys the operator chooses.
     pub(super) open: Vec<String>,
 }
@@ -90,6 +92,7 @@ impl Reader {
             problems,
             serve_problems: Vec::new(),
             model_problems: Vec::new(),
+            voice_problems: Vec::new(),
             open: Vec::new(),
         }
     }
@@ -221,6 +224,14 @@ impl Reader {
         self.serve_problems.extend(asked);
         let is_any = !of_model.is_empty();
         self.model_problems.extend(of_model);
+        is_any
+    }
+
+    /// Makes what would keep a server from starting since a mark a problem of its voice alone.
+    pub(crate) fn take_voice_problems(&mut self, since: (usize, usize)) -> bool {
+        let of_serving = self.serve_problems.split_off(since.1);
+        let is_any = !of_serving.is_empty();
+        self.voice_problems.extend(of_serving);
         is_any
     }
 

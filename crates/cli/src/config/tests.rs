@@ -9,6 +9,7 @@ mod pages;
 mod providers;
 mod refused;
 mod secrets;
+mod speech;
 mod store;
 
 use std::path::PathBuf;

@@ -26,7 +26,9 @@ export function showProvider(chip, more, me) {
       h('dd', {}, me.voice?.model ?? 'off'),
     ),
     isRehearsal && h('p', {}, REHEARSAL),
-    me.voice?.isRehearsal && h('p', {}, SIMULATOR),
+    me.voice &&
+      !me.voice.hears &&
+      h('p', {}, SIMULATOR, ' ', h('code', {}, 'quarterdeck speech install'), ' gives it ears and a voice; then restart the server.'),
     isRehearsal &&
       h(
         'p',

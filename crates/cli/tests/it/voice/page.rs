@@ -1,8 +1,10 @@
 //! A client of `/voice`.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use quarterdeck_websocket::{Limits, Message, WebSocket, upgrade};
+use quarterdeck_testkit::sound::speech;
+use quarterdeck_websocket::{Class, Limits, Message, Opcode, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -80,6 +82,28 @@ impl Page {
 
     pub(crate) async fn send_text(&mut self, text: &str) {
         self.send(&json!({ "type": "text", "text": text })).await;
+    }
+
+    /// Says something for this long and then is silent, as fast as a microphone would.
+    pub(crate) async fn speak(&mut self, time: Duration) {
+        let sound = [speech(time, 0.3, 16_000), vec![0; 2 * 16_000]].concat();
+        for frame in sound.chunks(320) {
+            let bytes: Vec<u8> = frame.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+            let class = Class::Control;
+            self.socket.send(Opcode::Binary, class, bytes.len(), |out| out.extend_from_slice(&bytes));
+            self.socket.flush().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// The next final words of the user or the assistant.
+    pub(crate) async fn wait_for_transcript(&mut self, role: &str) -> String {
+        loop {
+            let words = self.wait_for("transcript").await;
+            if words["role"] == role && words["final"] == true {
+                return words["text"].as_str().unwrap().to_owned();
+            }
+        }
     }
 
     /// Sends a text and reads until it is answered and the turn is complete.

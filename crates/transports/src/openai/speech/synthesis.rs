@@ -124,7 +124,7 @@ impl OpenAiTextToSpeech {
         let request = self.client.endpoint.post(&body).build();
         let request = request.map_err(|error| refused(error.without_url().to_string()))?;
         let slot = self.client.reserve()?;
-        let phase = Phase::Send(request);
+        let phase = Phase::Send(Box::new(request));
         Ok(Speaking { client: self.client.clone(), phase, decoder, is_heard: false, _slot: slot })
     }
 }
@@ -153,7 +153,7 @@ struct Speaking {
 }
 
 enum Phase {
-    Send(Request),
+    Send(Box<Request>),
     Read(Box<ResponseBody>),
     Over,
 }
@@ -162,7 +162,7 @@ impl Speaking {
     async fn next(mut self) -> Option<(Result<Vec<i16>, SpeechError>, Self)> {
         loop {
             let step = match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Send(request) => self.send(request).await.map(|()| None),
+                Phase::Send(request) => self.send(*request).await.map(|()| None),
                 Phase::Read(body) => self.read(body).await,
                 Phase::Over => return None,
             };
