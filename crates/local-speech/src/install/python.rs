@@ -16,7 +16,7 @@ pub(super) fn install_wheel(
     folder: &Path,
 ) -> Result<(), InstallError> {
     let mut command = pip(&sources.python);
-    command.args(["install", "--only-binary=:all:", "--no-compile", "--target"]).arg(folder);
+    command.args(["install", "--only-binary=:all:", "--target"]).arg(folder);
     if let Some(archives) = &sources.archives {
         command.arg("--no-index").arg("--find-links").arg(archives);
     }

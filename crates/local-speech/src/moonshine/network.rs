@@ -227,7 +227,41 @@ fn most_likely(logits: &[f32]) -> (usize, f32) {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::path::PathBuf;
+
     use super::*;
+
+    /// Where `scripts/speech` installs engines and recordings.
+    #[expect(clippy::print_stderr, reason = "the reader of the result must know that nothing was tried")]
+    fn engines() -> Option<PathBuf> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/speech");
+        if folder.join(".holds").exists() {
+            return Some(folder);
+        }
+        let required = std::env::var("QUARTERDECK_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
+        assert!(!required, "speech engines are required here; `scripts/speech` installs them");
+        eprintln!("SKIPPED: there are no speech engines; `scripts/speech` installs them");
+        None
+    }
+
+    #[test]
+    fn decoding_stops_before_the_next_token_when_it_is_cancelled_or_has_enough() {
+        let Some(engines) = engines() else { return };
+        let network = Network::load(&engines.join("cache/quarterdeck/speech/moonshine-tiny")).unwrap();
+        let recording = std::fs::read(engines.join("recordings/beckett.wav")).unwrap();
+        let samples = recording[44..].as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample));
+        let samples: Vec<_> = samples.map(|sample| f32::from(sample) / 32_768.).collect();
+        let pool = Arc::new(ThreadPool::with_num_threads(1));
+        let asked = Cell::new(0);
+        // Once before the encoder, and once before each token.
+        let after_three = || asked.replace(asked.get() + 1) > 3;
+        let cancelled = network.decode(samples.clone(), 100, &pool, &after_three).unwrap();
+        assert_eq!((cancelled.end, cancelled.tokens.len()), (DecodingEnd::Cancelled, 3));
+        let limited = network.decode(samples, 5, &pool, &|| false).unwrap();
+        assert_eq!((limited.end, limited.tokens.len()), (DecodingEnd::TokenLimit, 5));
+        assert_eq!(limited.tokens[..3], cancelled.tokens[..]);
+    }
 
     #[test]
     fn the_likeliest_token_comes_with_its_probability() {

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Sentence, SpeechError, SpeechErrorKind, SpeechStream, TextToSpeech};
+use quarterdeck_contracts::{
+    HEARD_RATE, SPOKEN_RATE, Sentence, SpeechError, SpeechErrorKind, SpeechStream, TextToSpeech,
+};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
@@ -20,6 +22,7 @@ use tokio::time::timeout;
 use crate::language::{is_english, primary};
 use output::{Fault, Output, channel};
 use piper::Piper;
+use resample::Resampler;
 use text::{MAX_TEXT_BYTES, speakable};
 
 pub use piper::PiperFiles;
@@ -52,10 +55,18 @@ impl Default for SynthesiserSettings {
     }
 }
 
+/// Speech as a microphone would give it: from [`SPOKEN_RATE`] to [`HEARD_RATE`]. For trying a voice and ears together.
+pub fn to_heard_rate(samples: &[i16]) -> Vec<i16> {
+    let mut resampler = Resampler::new(SPOKEN_RATE, HEARD_RATE);
+    let mut heard = resampler.take(samples);
+    heard.extend(resampler.finish());
+    heard
+}
+
 /// A program that speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Voice {
-    /// Speaks English best of all, and takes 150 MB of memory for each process.
+    /// Speaks English best of all, and takes 240 MB of memory for each process.
     Piper(PiperFiles),
     /// `say` of macOS, by its path. It speaks with the voice of the system's settings.
     Say(PathBuf),

@@ -7,7 +7,7 @@ pub(super) const MAX_TEXT_BYTES: usize = 2_000;
 ///
 /// espeak-ng reads `[[...]]` as phonemes and `say` reads it as commands; a line is a sentence for Piper.
 pub(super) fn speakable(text: &str) -> String {
-    let plain = text.replace(char::is_control, " ").replace("[[", " ").replace("]]", " ");
+    let plain = text.replace(|c: char| c.is_control() || matches!(c, '[' | ']'), " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -17,9 +17,8 @@ mod tests {
 
     #[test]
     fn control_characters_and_commands_are_not_spoken() {
-        assert_eq!(speakable(" One\nline\u{1b}[31m,\0 \u{2028}please. "), "One line [31m, please.");
+        assert_eq!(speakable(" One\nline\u{1b}[31m,\0 \u{2028}please. "), "One line 31m, please.");
         assert_eq!(speakable("[[slnc 9000]] [[[[h@l'oU]]]]"), "slnc 9000 h@l'oU");
-        assert_eq!(speakable("[[[x]]]"), "[x]");
         assert_eq!(speakable("\n\t "), "");
     }
 }

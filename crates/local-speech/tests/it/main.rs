@@ -1,1 +1,7 @@
 //! The engines as their users see them: with stand-ins for their programs, and with the real ones where they are installed.
+
+mod install;
+#[cfg(unix)]
+mod programs;
+mod real;
+mod words;
