@@ -1,13 +1,17 @@
 //! The conversation as the chat model is shown it: what the user said, what they heard of the answers, and what the
 //! calls came to. It does no I/O and reads no clock.
 
+mod reply;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{
-    CallResult, ChatMessage, ErrorType, LiveResult, LiveTurn, Meta, ModelCall, ModelMessage, ModelPart,
-    Outcome, PartContent, RESPONSE_SCHEMA_VERSION, Speaker, ToolError, ToolResponse, estimate_tokens,
+    ChatMessage, ErrorType, LiveResult, LiveTurn, ModelCall, ModelMessage, Speaker, estimate_tokens,
 };
+
+pub(crate) use reply::replace_text;
+use reply::{OpenCall, Reply, failure, is_empty_text, text_part};
 
 /// How many bytes of one message of the user are kept, notes included.
 const MAX_MESSAGE_BYTES: usize = 32_000;
@@ -35,28 +39,6 @@ pub(crate) struct Conversation {
 enum Entry {
     User(String),
     Reply(Reply),
-}
-
-/// One message of the model, with the results of its calls.
-#[derive(Debug)]
-struct Reply {
-    number: u64,
-    message: ModelMessage,
-    calls: Vec<OpenCall>,
-    /// The conversation goes on without waiting for results that are missing.
-    is_detached: bool,
-    /// A result that was delivered is to be spoken about.
-    needs_words: bool,
-}
-
-#[derive(Debug)]
-struct OpenCall {
-    /// The id that the agent knows.
-    id: String,
-    /// The id and the name that the model gave.
-    own_id: Option<String>,
-    name: String,
-    result: Option<Arc<ToolResponse>>,
 }
 
 /// Names calls. A model's own ids may be missing, or be the same in every reply, and a result that was recorded under an
@@ -325,61 +307,7 @@ impl Entry {
     fn tokens(&self) -> usize {
         match self {
             Self::User(text) => estimate_tokens(text.len()),
-            Self::Reply(reply) => {
-                let results = reply.calls.iter().filter_map(|call| call.result.as_deref());
-                let results: usize = results.map(result_bytes).sum();
-                let calls: usize =
-                    reply.message.calls().map(|call| format!("{:?}", call.arguments).len()).sum();
-                estimate_tokens(reply.message.text().len() + calls + results)
-            }
-        }
-    }
-}
-
-fn result_bytes(response: &ToolResponse) -> usize {
-    match &response.outcome {
-        Outcome::Success(data) => data.to_string().len(),
-        Outcome::Failure(error) => error.message.len() + 100,
-    }
-}
-
-impl Reply {
-    fn has_open_calls(&self) -> bool {
-        self.calls.iter().any(|call| call.result.is_none())
-    }
-
-    fn results(&self) -> Vec<CallResult> {
-        let result = |call: &OpenCall| CallResult {
-            id: call.own_id.clone(),
-            name: call.name.clone(),
-            response: call.result.clone().unwrap_or_else(|| Arc::new(missing_result(&call.name))),
-        };
-        self.calls.iter().map(result).collect()
-    }
-
-    fn cut(&mut self, heard: &str) {
-        if heard.trim() != self.message.text().trim() {
-            replace_text(&mut self.message, heard);
-        }
-    }
-}
-
-/// Gives a message another text. State that belonged to the old one goes with it; what the calls need stays.
-pub(crate) fn replace_text(message: &mut ModelMessage, text: &str) {
-    let is_call = |part: &ModelPart| matches!(part.content, PartContent::Call(_));
-    let has_calls = message.parts.iter().any(is_call);
-    message.parts.retain(|part| has_calls && !matches!(part.content, PartContent::Text(_)));
-    if !text.trim().is_empty() {
-        let place = message.parts.iter().position(is_call).unwrap_or(message.parts.len());
-        message.parts.insert(place, text_part(text));
-    }
-}
-
-impl OpenCall {
-    fn answers(&self, result: &LiveResult<'_>) -> bool {
-        match result.id {
-            Some(id) => self.id == id,
-            None => self.name == result.name && self.result.is_none(),
+            Self::Reply(reply) => reply.tokens(),
         }
     }
 }
@@ -389,39 +317,6 @@ impl CallIds {
         self.last += 1;
         format!("{}-{}", self.prefix, self.last)
     }
-}
-
-/// What the model is told of a call whose result it does not have.
-fn missing_result(name: &str) -> ToolResponse {
-    let message =
-        "There is no result yet: the user has gone on. It may still be running or have been cancelled.";
-    failure(name, ErrorType::Cancelled, message)
-}
-
-fn failure(name: &str, kind: ErrorType, message: &str) -> ToolResponse {
-    let meta = Meta {
-        tool_id: name.to_owned(),
-        tool_version: String::new(),
-        registry_version: String::new(),
-        response_schema_version: RESPONSE_SCHEMA_VERSION.to_owned(),
-        duration: 0,
-        timestamp: String::new(),
-        retry_count: None,
-        parent_call_id: None,
-        background_task_id: None,
-        idempotent_cache_hit: None,
-        original_turn: None,
-    };
-    let outcome = Outcome::Failure(ToolError::new(kind, message));
-    ToolResponse { outcome, intents: Vec::new(), meta }
-}
-
-fn text_part(text: &str) -> ModelPart {
-    ModelPart::new(PartContent::Text(text.to_owned()))
-}
-
-fn is_empty_text(part: &ModelPart) -> bool {
-    matches!(&part.content, PartContent::Text(text) if text.trim().is_empty())
 }
 
 fn push_bounded(to: &mut String, text: &str) {

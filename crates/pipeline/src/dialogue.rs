@@ -77,6 +77,8 @@ struct Turn {
     is_open: bool,
     /// An answer is being given: from the question to the end of its playback.
     is_answering: bool,
+    /// The turn has ended since, so that another answer is heard from its beginning. The agent counts in the same way.
+    is_answer_over: bool,
     is_generation_complete: bool,
     /// The agent knows that the model waits for results.
     is_pause_reported: bool,
@@ -101,7 +103,7 @@ impl Dialogue {
         language: Language,
         settings: &PipelineSettings,
     ) -> Self {
-        let turn = Turn { wants_answer: asks, is_open: asks, ..Turn::default() };
+        let turn = Turn { wants_answer: asks, is_open: asks, is_answer_over: true, ..Turn::default() };
         Self {
             conversation,
             events: VecDeque::new(),
@@ -155,7 +157,8 @@ impl Dialogue {
     /// An answer begins, unless one is being given.
     fn begin_answer(&mut self) {
         self.turn.is_open = true;
-        if !std::mem::replace(&mut self.turn.is_answering, true) {
+        self.turn.is_answering = true;
+        if std::mem::take(&mut self.turn.is_answer_over) {
             self.playback = Playback::default();
             (self.turn.steps, self.turn.first_reply) = (0, u64::MAX);
         }
@@ -205,6 +208,7 @@ impl Dialogue {
     }
 
     fn close_turn(&mut self) {
+        self.turn.is_answer_over = true;
         if std::mem::take(&mut self.turn.is_open) {
             self.events.push_back(LiveEvent::TurnComplete { more_follows: false });
         }

@@ -48,6 +48,8 @@ fn tidy(text: &str) -> String {
     let text = SPACES.replace_all(&text, " ");
     let text = BEFORE_MARK.replace_all(&text, "$1");
     let text = TWICE.replace_all(&text, "$1");
+    // The point of `p.m.` ends the sentence as well.
+    let text = text.replace(".m..", ".m.");
     text.trim().trim_start_matches([',', ';', '.']).trim().to_owned()
 }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{Dialogue, RESULT_GRACE};
 use crate::conversation::Delivery;
+use crate::playback::Playback;
 use crate::sentences::Sentences;
 
 /// How the agent asks for words that fill the silence while a tool takes long. They are for the moment and not for the
@@ -142,6 +143,7 @@ impl Dialogue {
         self.conversation.detach_calls();
         self.turn.wants_answer = false;
         self.turn.is_answering = false;
+        self.turn.is_answer_over = true;
         self.events.push_back(LiveEvent::Interrupted { end_follows: false });
         if self.turn.is_listening {
             // The turn that the user has begun stays open.
@@ -173,7 +175,8 @@ impl Dialogue {
         }
         let is_thinking = self.is_generating() || self.is_speaking() || !self.queue.is_empty();
         if is_thinking {
-            self.cut(self.playback.played(now));
+            self.generating = None;
+            self.drop_unheard(self.playback.length());
             self.turn.wants_answer = true;
         }
         if !self.conversation.awaits_results() {
@@ -188,15 +191,19 @@ impl Dialogue {
             let message = ModelMessage { by: self.conversation.model().to_owned(), parts };
             self.conversation.add_reply(generating.number, message);
         }
-        let playback = std::mem::take(&mut self.playback);
-        let first = self.turn.first_reply;
-        let is_partial = self.conversation.cut_replies(first, |reply| playback.heard_of(reply, heard));
+        let is_partial = self.drop_unheard(heard);
+        // A later interruption does not concern what was cut.
+        self.playback = Playback::default();
+        self.turn.first_reply = u64::MAX;
+        is_partial
+    }
+
+    fn drop_unheard(&mut self, heard: Duration) -> bool {
         self.sentences = Sentences::default();
         self.queue.clear();
         self.speaking = None;
-        // A later interruption does not concern what was cut.
-        self.turn.first_reply = u64::MAX;
-        is_partial
+        let (playback, first) = (&self.playback, self.turn.first_reply);
+        self.conversation.cut_replies(first, |reply| playback.heard_of(reply, heard))
     }
 
     /// What the agent has not read of the answer, it need not. Its calls are not run.

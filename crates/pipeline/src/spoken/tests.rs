@@ -47,10 +47,7 @@ fn emoji_are_not_read() {
 
 #[test]
 fn dates_and_times_are_said() {
-    check(
-        "On 2026-11-17 at 14:30.",
-        "On 17 November 2026 at 2 30 p.m..".trim_end_matches('.').to_owned().as_str(),
-    );
+    check("On 2026-11-17 at 14:30.", "On 17 November 2026 at 2 30 p.m.");
     check("It is 2026-11-17T09:05:00Z now", "It is 17 November 2026 at 9 oh 5 a.m. now");
     check("from 12:00 to 00:00", "from noon to midnight");
     check("at 2:30 pm sharp", "at 2 30 p.m. sharp");
