@@ -76,11 +76,17 @@ fn how_the_user_approves_is_one_of_three_ways_of_a_tool_that_asks() {
     check(
         &patched(json!({ "confirmBy": "page" })),
         expect![[r#"
+            error QD0143 greet/schema.json:27:16 `"page"`
+              `confirmBy` has no effect: the user is never asked
+              help: set "requiresConfirmation" to true or "policy", or remove `confirmBy`
         "#]],
     );
     check(
         &patched(action(json!({ "requiresConfirmation": true, "confirmBy": "voice" }))),
         expect![[r#"
+            error QD0103 greet/schema.json:45:16 `"voice"`
+              confirmBy must be one of "any", "page", "code" (got "voice")
+              help: write "any", "page" or "code"
         "#]],
     );
 }
