@@ -3,7 +3,7 @@
 /// The types of voice messages in both directions and the names of the server's own `data-…` parts in the text stream.
 /// The server's tests hold its encoders to this list. `timeout` and `voice_session_start` are not in it: a tool may send
 /// them, under rules of their own.
-pub const PROTOCOL_MESSAGE_TYPES: [&str; 31] = [
+pub const PROTOCOL_MESSAGE_TYPES: [&str; 33] = [
     "audio",
     "confirm",
     "confirmation",
@@ -21,11 +21,13 @@ pub const PROTOCOL_MESSAGE_TYPES: [&str; 31] = [
     "model_loading",
     "outcome",
     "partial",
+    "pause",
     "ping",
     "playback",
     "pong",
     "progress",
     "ready",
+    "resume",
     "session_end",
     "start",
     "stop",

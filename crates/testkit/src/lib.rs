@@ -5,6 +5,7 @@ mod context;
 mod fixtures;
 #[cfg(unix)]
 mod postgres;
+pub mod sound;
 pub mod store_conformance;
 #[cfg(feature = "stores")]
 mod stores;

@@ -78,6 +78,7 @@ impl Call {
         let start = CallStart {
             settings: core.settings.clone(),
             model: core.model.name().into(),
+            relies_on_ear: core.model.relies_on_ear(),
             journal,
             is_resumed,
             pending_request,
@@ -226,9 +227,10 @@ impl Call {
             match client.next() {
                 None => return,
                 Some(ClientMessage::Audio(audio)) => {
-                    if self.state.on_client_audio(&audio) {
+                    if self.state.on_client_audio(&audio, Instant::now()) {
                         self.provider.send(LiveInput::Audio(audio));
                     }
+                    self.perform_outputs();
                 }
                 Some(message) => {
                     self.state.on(Input::Client(message), Instant::now());
@@ -246,7 +248,7 @@ impl Call {
             let mut event = match live.next() {
                 None => return,
                 Some(LiveEvent::Audio(audio)) => {
-                    if self.state.admit_model_audio(audio.samples_len(), now)
+                    if self.state.admit_model_audio(&audio, now)
                         && let Some(client) = &mut self.client
                     {
                         client.send(ServerMessage::Audio(audio));

@@ -10,6 +10,8 @@ use quarterdeck_contracts::{Commit, LiveTurn, Speaker, Store, StoreError, Table,
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::state::HeardPart;
+
 /// How many bytes are kept; the oldest turns go first.
 const MAX_JOURNAL_BYTES: usize = 48_000;
 /// How many bytes of one speaker in one turn are kept: as much as a client may write, in any alphabet.
@@ -44,6 +46,9 @@ pub(super) struct Journal {
     /// Counts turns that were added, those included that were dropped since.
     #[serde(skip)]
     added: usize,
+    /// Which of them is the answer of the last turn.
+    #[serde(skip)]
+    last_answer: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +138,26 @@ impl Journal {
         self.revision += 1;
     }
 
+    /// Playback was cut off. What the user has not heard was not said: neither of the present answer, nor of the one before
+    /// it, which may have been played still.
+    pub(super) fn cut_answers(&mut self, present: Option<HeardPart>, last: Option<HeardPart>) {
+        if present.is_some_and(|part| cut(&mut self.said, part)) {
+            self.is_answered = false;
+            self.revision += 1;
+        }
+        let index = self.last_answer.and_then(|added| self.turns.len().checked_sub(self.added - added));
+        if let (Some(part), Some(turn)) = (last, index.and_then(|index| self.turns.get_mut(index)))
+            && turn.by == Speaker::Model
+            && cut(&mut turn.text, part)
+        {
+            // The turn stays, because others are counted from it.
+            if turn.text.is_empty() {
+                turn.text.push('…');
+            }
+            self.revision += 1;
+        }
+    }
+
     /// The model has said what it had to say, though the turn is not over.
     pub(super) fn complete_answer(&mut self) {
         self.is_answered = !self.said.is_empty();
@@ -152,7 +177,9 @@ impl Journal {
         let done = std::mem::take(&mut self.done);
         let after = self.handle.as_ref().map(|handle| handle.after);
         self.push(Speaker::User, heard);
+        let before = self.added;
         self.push(Speaker::Model, said);
+        self.last_answer = (self.added > before).then_some(before);
         // A complete answer speaks of it.
         if !self.is_answered && !done.is_empty() {
             self.push(Speaker::User, crate::note::format_notes(&done));
@@ -234,6 +261,26 @@ impl Journal {
         }
         ContextReplay { handle: handle.map(|handle| handle.value.clone()), history, asks }
     }
+}
+
+/// Cuts a text after the last word that was heard. Returns whether something was cut off.
+fn cut(text: &mut String, HeardPart { heard, of }: HeardPart) -> bool {
+    if heard >= of || text.is_empty() {
+        return false;
+    }
+    let characters = text.chars().count() as f64 * heard.as_secs_f64() / of.as_secs_f64();
+    let end = text.char_indices().nth(characters as usize).map_or(text.len(), |(at, _)| at);
+    let is_between_words = text[end..].starts_with(char::is_whitespace);
+    let end = match text[..end].rfind(char::is_whitespace) {
+        _ if is_between_words => end,
+        Some(space) => space,
+        // Some scripts put no space between words.
+        None if !text.trim().contains(char::is_whitespace) && !text.is_ascii() => end,
+        None => 0,
+    };
+    text.truncate(end);
+    text.truncate(text.trim_end().len());
+    true
 }
 
 fn append(to: &mut String, text: &str) {
@@ -383,6 +430,56 @@ mod tests {
             5,
             "words that were said to the end tell it"
         );
+    }
+
+    fn heard(heard: u64, of: u64) -> Option<HeardPart> {
+        let ms = std::time::Duration::from_millis;
+        Some(HeardPart { heard: ms(heard), of: ms(of) })
+    }
+
+    #[test]
+    fn an_interrupted_answer_is_cut_after_the_last_word_that_was_heard() {
+        let check = |said: &str, part: u64, expected: &str| {
+            let mut text = said.to_owned();
+            cut(&mut text, heard(part, 1_000).expect("it is one"));
+            assert_eq!(text, expected, "{part} of {said:?}");
+        };
+        let said = "The Fram was built by Colin Archer.";
+        check(said, 1_000, said);
+        check(said, 999, "The Fram was built by Colin");
+        check(said, 500, "The Fram was");
+        check(said, 230, "The Fram");
+        check(said, 20, "");
+        check("Ja.", 500, "");
+        check("船は美しいです", 500, "船は美");
+        check("", 500, "");
+    }
+
+    #[test]
+    fn what_was_not_heard_is_not_in_the_history() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "Who built her?", "She was built by Colin Archer.");
+        journal.add_note("a note");
+        journal.add_user_transcript("And when?", TranscriptStage::Final);
+        journal.add_model_transcript("In 1892, at Larvik.");
+        journal.complete_answer();
+        journal.cut_answers(heard(0, 900), heard(500, 1_000));
+        assert!(!journal.is_answered());
+        journal.end_turn();
+        let (user, model) = (Speaker::User, Speaker::Model);
+        let expected =
+            [(user, "Who built her?"), (model, "She was built"), (user, "a note"), (user, "And when?")];
+        assert_eq!(turns_of(&journal.replay("sim", &[], false)), expected);
+    }
+
+    #[test]
+    fn an_older_answer_than_the_last_is_never_cut() {
+        let mut journal = Journal::default();
+        turn(&mut journal, "One?", "The first answer.");
+        turn(&mut journal, "Two?", "");
+        let before = journal.clone();
+        journal.cut_answers(None, heard(1, 1_000));
+        assert_eq!(journal, before);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use quarterdeck_contracts::{Audio, ConfirmationRequest, Speaker, ToolError, ToolResponse};
 use quarterdeck_runtime::gates::Trace;
@@ -81,6 +82,8 @@ pub enum ClientMessage<'a> {
         token: &'a str,
         is_approved: bool,
     },
+    /// How much audio has been played since the last [`ServerMessage::Interrupted`], or since the link was attached.
+    Played(Duration),
     /// All audio that was sent has been played.
     Drained,
     /// The user wants silence.
@@ -147,6 +150,11 @@ pub enum ServerMessage<'a> {
         /// An envelope with the partial result as its data.
         response: &'a ToolResponse,
     },
+    /// The user may have begun to speak: playback stops where it is, until [`ServerMessage::Resume`] or
+    /// [`ServerMessage::Interrupted`].
+    Pause,
+    /// It was not the user: playback goes on.
+    Resume,
     /// The user has interrupted: audio that was not played yet is not to be played.
     Interrupted,
     TurnComplete,

@@ -15,6 +15,7 @@ mod link;
 mod open;
 mod provider_link;
 mod session;
+pub mod spoken_answer;
 mod state;
 mod tasks;
 
@@ -58,6 +59,9 @@ pub struct Settings {
     pub calls: usize,
     /// What the model is asked to say while a tool takes long and there is silence. Absent: nothing.
     pub filler: Option<String>,
+    /// Whether our own ear listens for the user, so that an interruption does not wait for the provider to notice it. A model
+    /// that relies on it has one in any case.
+    pub ear: bool,
 }
 
 impl Default for Settings {
@@ -71,6 +75,7 @@ impl Default for Settings {
             idle_timeout: Duration::from_secs(45),
             calls: 500,
             filler: None,
+            ear: true,
         }
     }
 }

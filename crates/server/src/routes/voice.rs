@@ -126,11 +126,12 @@ pub(super) fn describe() -> Operation {
              The client sends `start {sessionId?, resumeToken?, pendingRequest?, audio?, timeZone?, locale?}` within \
              ten seconds first; with `audio: \"base64\"` it gets `audio {data}` instead of bytes. Then it sends audio \
              (bytes, or `audio {data}` in base64), `text {text}`, `confirm {token, approve}`, `playback {state: \
+             \"playing\", playedMs}` with what was played since the last `interrupted` or `ready`, `playback {state: \
              \"drained\"}`, `interrupt`, `stop` and `ping`.\n\n\
              The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, \
              `transcript {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, \
              duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, reason?, expires}`, \
-             `progress {callId, text}`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
+             `progress {callId, text}`, `pause`, `resume`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
              farewellMessage}`, `session_end {reason, closingMessage, textResponse}`, `message {data}`, `error \
              {error}`, `going_away {inMs}` and `pong`.\n\n\
              An invalid message gets an `error`; an invalid `start` may be sent again. Another message before `start`, \

@@ -1,6 +1,7 @@
 //! Decodes messages of the client.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use quarterdeck_contracts::{Audio, parse_json};
 use serde::Deserialize;
@@ -11,6 +12,8 @@ use crate::input;
 const MAX_TEXT_CHARS: usize = 4_000;
 /// No message of the protocol nests at all.
 const MAX_JSON_DEPTH: usize = 8;
+/// No call is longer than a day.
+const MAX_PLAYED_MS: u64 = 86_400_000;
 /// An error message may quote the input.
 const MAX_ERROR_BYTES: usize = 300;
 /// Audio in base64, exactly as our page writes it fifty times a second; decoded without a JSON parser.
@@ -27,6 +30,7 @@ pub(super) enum ClientFrame<'a> {
         token: Cow<'a, str>,
         approve: bool,
     },
+    Played(Duration),
     Drained,
     Interrupt,
     Stop,
@@ -64,15 +68,19 @@ enum JsonMessage {
     Audio { data: String },
     Text { text: String },
     Confirm { token: String, approve: bool },
-    Playback { state: Playback },
+    Playback(Playback),
     Interrupt,
     Stop,
     Ping,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum Playback {
+    /// How much was played since the last `interrupted`, or since `ready`.
+    Playing {
+        played_ms: u64,
+    },
     Drained,
 }
 
@@ -111,7 +119,10 @@ fn decode_json(text: &str) -> Result<ClientFrame<'_>, String> {
         JsonMessage::Audio { data } => decode_base64(data.into())?,
         JsonMessage::Text { text } => ClientFrame::Text(check_text(text.into())?),
         JsonMessage::Confirm { token, approve } => ClientFrame::Confirm { token: token.into(), approve },
-        JsonMessage::Playback { state: Playback::Drained } => ClientFrame::Drained,
+        JsonMessage::Playback(Playback::Playing { played_ms }) => {
+            ClientFrame::Played(Duration::from_millis(played_ms.min(MAX_PLAYED_MS)))
+        }
+        JsonMessage::Playback(Playback::Drained) => ClientFrame::Drained,
         JsonMessage::Interrupt => ClientFrame::Interrupt,
         JsonMessage::Stop => ClientFrame::Stop,
         JsonMessage::Ping => ClientFrame::Ping,

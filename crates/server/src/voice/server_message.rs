@@ -119,6 +119,9 @@ pub(crate) enum VoiceMessage<'a> {
         #[schemars(schema_with = "any")]
         data: &'a Value,
     },
+    /// Playback stops where it is, until `resume` or `interrupted`.
+    Pause,
+    Resume,
     Interrupted,
     TurnComplete,
     Timeout {
@@ -226,6 +229,8 @@ impl<'a> VoiceMessage<'a> {
                 let Outcome::Success(data) = &response.outcome else { return None };
                 Self::Partial { call_id: id, data }
             }
+            ServerMessage::Pause => Self::Pause,
+            ServerMessage::Resume => Self::Resume,
             ServerMessage::Interrupted => Self::Interrupted,
             ServerMessage::TurnComplete => Self::TurnComplete,
             ServerMessage::Blocked(block) => Self::timeout(block, (context.now_ms)()),

@@ -238,6 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for WebSocke
             Ok(ClientFrame::Confirm { token, approve }) => {
                 ClientMessage::Confirm { token: stored(token, &mut self.text), is_approved: approve }
             }
+            Ok(ClientFrame::Played(time)) => ClientMessage::Played(time),
             Ok(ClientFrame::Drained) => ClientMessage::Drained,
             Ok(ClientFrame::Interrupt) => ClientMessage::Interrupt,
             Ok(ClientFrame::Stop) => ClientMessage::Stop,

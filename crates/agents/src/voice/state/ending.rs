@@ -35,7 +35,7 @@ impl<S: CallSession> CallState<S> {
         let now = self.timing.now;
         let end = self.session.requested_end().unwrap_or_default();
         let wait = if self.speech.is_silent() || end.words.is_some() {
-            self.speech.unplayed() + self.settings.farewell_timeout
+            self.speech.playback.unplayed() + self.settings.farewell_timeout
         } else {
             MAX_FAREWELL
         };
@@ -52,7 +52,7 @@ impl<S: CallSession> CallState<S> {
         if !self.pending.is_empty() || self.awaits_words() {
             return;
         }
-        let unplayed = self.speech.unplayed();
+        let unplayed = self.speech.playback.unplayed();
         if unplayed.is_zero() || !self.client.is_connected {
             self.end_if_asked();
         } else if self.speech.is_silent() {
@@ -169,6 +169,7 @@ impl<S: CallSession> CallState<S> {
             || !self.connection.is_connected
             || self.connection.is_closing()
             || self.timing.stop_deadline.is_some()
+            || self.hearing.has_paused()
             || self.farewell.is_some();
         self.timing.next_tick = now + if is_busy { BUSY_TICK } else { IDLE_TICK };
     }
@@ -176,7 +177,7 @@ impl<S: CallSession> CallState<S> {
     /// Has the model say the configured words while a tool takes long, unless the user still hears something.
     fn fill_silence(&mut self) {
         let Some(filler) = &self.settings.filler else { return };
-        if !self.speech.unplayed().is_zero() {
+        if !self.speech.playback.unplayed().is_zero() {
             return;
         }
         let note = format!("A tool takes a moment. Say only this, and then wait for its result: {filler}");

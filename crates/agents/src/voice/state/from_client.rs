@@ -21,8 +21,9 @@ impl<S: CallSession> CallState<S> {
         match message {
             ClientMessage::Text(text) => self.on_client_text(text),
             ClientMessage::Confirm { token, is_approved } => self.confirm(token, is_approved),
+            ClientMessage::Played(time) => self.speech.playback.report(time, self.timing.now),
             ClientMessage::Drained => {
-                self.speech.clear_unplayed();
+                self.speech.playback.drain();
                 self.end_if_played();
             }
             ClientMessage::Interrupt => self.on_client_interrupt(),
@@ -38,12 +39,13 @@ impl<S: CallSession> CallState<S> {
             return self.send_error(ToolError::new(ErrorType::Blocked, message));
         }
         let (was_speaking, was_awaited) = (self.speech.is_speaking(), self.speech.owes_words());
+        let heard = self.speech.playback.heard(self.timing.now);
         if self.speech.is_answering {
-            self.send_provider(ProviderOutput::Interrupt);
+            self.send_provider(ProviderOutput::Interrupt { heard });
             self.interrupt();
-        } else if !self.speech.unplayed().is_zero() {
+        } else if !self.speech.playback.unplayed().is_zero() {
             // The model has said everything, and faster than it is played.
-            self.send_provider(ProviderOutput::Interrupt);
+            self.send_provider(ProviderOutput::Interrupt { heard });
             self.silence();
         }
         self.speech.interruption.on_user_text(was_speaking, was_awaited, self.timing.now);
@@ -63,7 +65,8 @@ impl<S: CallSession> CallState<S> {
         let was_speaking = self.speech.is_speaking();
         let was_about_to =
             self.speech.owes_words() || (self.speech.is_turn_open && self.journal.awaits_answer());
-        self.send_provider(ProviderOutput::Interrupt);
+        let heard = self.speech.playback.heard(self.timing.now);
+        self.send_provider(ProviderOutput::Interrupt { heard });
         self.interrupt();
         if (was_speaking || was_about_to) && self.connection.is_connected {
             self.speech.interruption.suppress(was_speaking, self.timing.now);
@@ -87,7 +90,15 @@ impl<S: CallSession> CallState<S> {
             self.push(Output::DropClientAudio);
         }
         self.send_client(ClientOutput::Interrupted);
-        self.speech.clear_unplayed();
+        let (present, last) = self.speech.playback.heard_parts(self.timing.now);
+        self.journal.cut_answers(present, last);
+        self.clear_playback();
+    }
+
+    /// The client has nothing to play.
+    fn clear_playback(&mut self) {
+        self.speech.playback.clear();
+        self.hearing.clear_playback();
     }
 
     /// The first sign of input from the user begins a turn.
@@ -119,7 +130,7 @@ impl<S: CallSession> CallState<S> {
     pub(super) fn attach_client(&mut self) {
         self.client.attach(self.timing.now);
         // What the older page had not played yet, this one has not got.
-        self.speech.clear_unplayed();
+        self.clear_playback();
         if self.client.is_ready {
             self.client.is_resumed = true;
             self.greet();
@@ -163,6 +174,7 @@ impl<S: CallSession> CallState<S> {
             self.end = Some(CallEnd::ClientGone);
         }
         let has_moved = std::mem::take(&mut self.speech.mic_moved);
+        self.check_pause(has_moved);
         if !has_moved && self.client.last_seen + IDLE_TICK < now {
             self.turn_off_mic();
         }
@@ -184,6 +196,7 @@ impl<S: CallSession> CallState<S> {
     }
 
     pub(super) fn turn_off_mic(&mut self) {
+        self.stop_listening();
         if self.speech.mic_is_on {
             // A provider that is away is told when it is back.
             self.speech.mic_is_on = !self.send_provider(ProviderOutput::AudioEnded);

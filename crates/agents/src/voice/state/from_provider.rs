@@ -56,7 +56,7 @@ impl<S: CallSession> CallState<S> {
             self.add_user_words(&piece);
             if !is_interim {
                 self.journal.add_late_transcript(&piece.text);
-                self.input_audio.clear();
+                self.forget_input_audio();
             }
             return self.show_transcript(Speaker::User, piece, true);
         }
@@ -65,7 +65,7 @@ impl<S: CallSession> CallState<S> {
         self.journal.add_user_transcript(&piece.text, piece.stage);
         // The words stand for the audio now.
         if !is_interim {
-            self.input_audio.clear();
+            self.forget_input_audio();
         }
         self.show_transcript(Speaker::User, piece, false);
         if is_last {
@@ -132,7 +132,7 @@ impl<S: CallSession> CallState<S> {
             self.push(Output::SettleReceipts);
         }
         self.journal.end_turn();
-        self.input_audio.clear();
+        self.forget_input_audio();
         self.speech.end_turn();
         self.send_client(ClientOutput::TurnComplete);
         self.store_journal();
@@ -206,11 +206,29 @@ impl<S: CallSession> CallState<S> {
             self.send_provider(ProviderOutput::Note { text: missed.join("\n"), asks: false });
         }
         self.catch_up();
+        self.replay_input_audio();
+    }
+
+    /// Gives a new connection what the user has said since the last transcript.
+    fn replay_input_audio(&mut self) {
+        let has_speech = self.hearing.has_unheard_speech();
+        if has_speech {
+            self.send_provider(ProviderOutput::SpeechStarted);
+        }
         if !self.input_audio.is_empty() {
             self.push(Output::ReplayInputAudio);
             // This connection must be told as well when no more comes.
             self.speech.mic_is_on = true;
         }
+        if has_speech && !self.hearing.hears_speech() {
+            self.send_provider(ProviderOutput::SpeechEnded);
+        }
+    }
+
+    /// Words stand for the user's audio now.
+    fn forget_input_audio(&mut self) {
+        self.input_audio.clear();
+        self.hearing.on_transcribed();
     }
 
     /// Notes, and messages that the user withdrew by interrupting, since the connection's context was put together.
@@ -235,7 +253,7 @@ impl<S: CallSession> CallState<S> {
         if !self.journal.awaits_answer() {
             // The user does not want the answer any more.
             if self.connection.replayed.awaits_answer && !self.journal.is_answered() {
-                self.send_provider(ProviderOutput::Interrupt);
+                self.send_provider(ProviderOutput::Interrupt { heard: None });
                 self.speech.owes = Owes::Nothing;
                 self.speech.interruption.suppress(false, now);
             }

@@ -16,6 +16,8 @@ const UNSTARTED_SUPPRESSION_TIMEOUT: Duration = Duration::from_secs(8);
 const LATE_WORDS_WINDOW: Duration = Duration::from_secs(2);
 /// How long after the user wrote the provider reports what it interrupted for that.
 const TEXT_INTERRUPTION_WINDOW: Duration = Duration::from_secs(3);
+/// The same after our own ear has heard the user.
+const SPEECH_INTERRUPTION_WINDOW: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Default)]
 pub(super) struct Interruption {
@@ -29,6 +31,8 @@ pub(super) struct Interruption {
     interrupted_at: Option<Instant>,
     /// The user has begun to speak into a response.
     is_spoken_into: bool,
+    /// Our own ear has heard the user talk over what was said before, which the provider may report a moment later.
+    spoken_over_at: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +74,14 @@ impl Interruption {
         self.suppressed.take_if(|suppressed| !suppressed.has_started);
     }
 
+    /// Our own ear has heard the user talk over a response, which is still being spoken or only still being played.
+    pub(super) fn on_spoken_over(&mut self, was_speaking: bool, now: Instant) {
+        match was_speaking {
+            true => self.suppress(true, now),
+            false => self.spoken_over_at = Some(now),
+        }
+    }
+
     /// Whether the user has spoken into the interrupted response.
     pub(super) fn take_spoken_into(&mut self) -> bool {
         std::mem::take(&mut self.is_spoken_into)
@@ -87,12 +99,18 @@ impl Interruption {
             .superseded_at
             .take()
             .is_some_and(|at| now.saturating_duration_since(at) < TEXT_INTERRUPTION_WINDOW);
+        let was_spoken_over = self
+            .spoken_over_at
+            .take()
+            .is_some_and(|at| now.saturating_duration_since(at) < SPEECH_INTERRUPTION_WINDOW);
         // A response that has started is interrupted before one that has not.
         let interrupted = if std::mem::take(&mut self.is_written_into) {
             InterruptedResponse::Known
         } else if was_superseded {
             InterruptedResponse::Older
         } else if self.suppressed.take_if(|suppressed| suppressed.has_started).is_some() {
+            InterruptedResponse::Known
+        } else if was_spoken_over {
             InterruptedResponse::Known
         } else if awaits_answer {
             InterruptedResponse::Older
@@ -118,6 +136,7 @@ impl Interruption {
     /// A new response has started, or calls tools.
     pub(super) fn on_response(&mut self) {
         self.interrupted_at = None;
+        self.spoken_over_at = None;
     }
 
     /// Whether audio or a call that has just come belongs to a suppressed response.

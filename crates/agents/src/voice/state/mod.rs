@@ -12,12 +12,14 @@ mod ending;
 mod farewell;
 mod from_client;
 mod from_provider;
+mod hearing;
 mod input;
 mod input_audio;
 mod interruption;
 mod notes;
 mod output;
 mod pending;
+mod playback;
 mod speech;
 
 use std::collections::VecDeque;
@@ -31,6 +33,7 @@ use tokio::time::Instant;
 pub(super) use input::Input;
 pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput};
 pub(super) use pending::RequestedCall;
+pub(super) use playback::HeardPart;
 
 use super::Settings;
 use super::answers::AnswerId;
@@ -39,6 +42,7 @@ use super::session::CallSession;
 use client::ClientState;
 use connection::ConnectionState;
 use farewell::Farewell;
+use hearing::Hearing;
 use input_audio::InputAudioBuffer;
 use notes::ModelNotes;
 use pending::PendingCalls;
@@ -53,6 +57,7 @@ pub(super) struct CallState<S> {
     session: S,
     journal: Journal,
     speech: Speech,
+    hearing: Hearing,
     input_audio: InputAudioBuffer,
     pending: PendingCalls,
     /// Answers that were queued for the provider and may not have been sent.
@@ -95,6 +100,8 @@ pub(super) enum CallEnd {
 pub(super) struct CallStart {
     pub(super) settings: Settings,
     pub(super) model: Arc<str>,
+    /// Whether the model takes from us when the user begins and stops to speak.
+    pub(super) relies_on_ear: bool,
     pub(super) journal: Journal,
     pub(super) is_resumed: bool,
     /// What the user wants before they have said anything.
@@ -106,13 +113,16 @@ pub(super) struct CallStart {
 impl<S: CallSession> CallState<S> {
     /// Begins a call whose client is there and whose provider is being connected.
     pub(super) fn new(start: CallStart, session: S, now: Instant) -> Self {
-        let CallStart { settings, model, journal, is_resumed, pending_request, stop_deadline } = start;
+        let CallStart { settings, model, relies_on_ear, journal, is_resumed, pending_request, stop_deadline } =
+            start;
+        let hearing = Hearing::new(settings.ear, relies_on_ear);
         let timing = Timing { now, started_at: now, next_tick: now + BUSY_TICK, stop_deadline };
         let mut state = Self {
             settings,
             session,
             journal,
             speech: Speech::default(),
+            hearing,
             input_audio: InputAudioBuffer::default(),
             pending: PendingCalls::default(),
             unsent: Vec::new(),
@@ -212,23 +222,26 @@ impl<S: CallSession> CallState<S> {
         self.unsent.drain(..)
     }
 
-    /// Audio from the client. Returns whether the driver hands it on to the provider: a client that is blocked is not
-    /// listened to, so that it cannot talk over the farewell.
-    pub(super) fn on_client_audio(&mut self, audio: &Audio<'_>) -> bool {
+    /// Audio from the client. Returns whether the driver hands it on to the provider, before it carries out the outputs: a
+    /// client that is blocked is not listened to, so that it cannot talk over the farewell.
+    pub(super) fn on_client_audio(&mut self, audio: &Audio<'_>, now: Instant) -> bool {
         self.speech.mic_moved = true;
-        if self.is_blocked() {
+        if self.end.is_some() || self.is_blocked() {
             return false;
         }
+        self.timing.now = now;
         self.input_audio.push(audio);
         self.speech.mic_is_on = true;
+        self.listen(audio);
         true
     }
 
     /// Audio from the model. Returns whether the driver hands it on to the client.
-    pub(super) fn admit_model_audio(&mut self, bytes: usize, now: Instant) -> bool {
+    pub(super) fn admit_model_audio(&mut self, audio: &Audio<'_>, now: Instant) -> bool {
         let is_admitted = self.end.is_none() && self.speech.admit_audio(now) && self.client.is_connected;
         if is_admitted {
-            self.speech.add_unplayed(bytes);
+            self.speech.playback.add(audio.samples_len(), now);
+            self.hearing.add_playback(audio);
             self.farewell.iter_mut().for_each(Farewell::on_audio);
         }
         is_admitted
@@ -278,7 +291,7 @@ impl<S: CallSession> CallState<S> {
 
     /// Neither side is talking or about to, and no call is running.
     fn is_idle(&self) -> bool {
-        self.speech.is_quiet() && self.pending.is_empty()
+        self.speech.is_quiet() && self.pending.is_empty() && !self.hearing.hears_speech()
     }
 }
 

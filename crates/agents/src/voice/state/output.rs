@@ -1,6 +1,7 @@
 //! What the machine wants done.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quarterdeck_contracts::{
     ConfirmationAnswer, ConfirmationRequest, LiveInput, LiveResult, Speaker, ToolError, ToolResponse,
@@ -62,6 +63,8 @@ pub(in crate::voice) enum ClientOutput {
     ConfirmationRequest { id: Arc<str>, request: Arc<ConfirmationRequest> },
     Progress { id: Arc<str>, text: String },
     Partial { id: Arc<str>, response: Arc<ToolResponse> },
+    Pause,
+    Resume,
     Interrupted,
     TurnComplete,
     Error(Box<ToolError>),
@@ -100,6 +103,8 @@ impl ClientOutput {
             Self::ConfirmationRequest { id, request } => ServerMessage::ConfirmationRequest { id, request },
             Self::Progress { id, text } => ServerMessage::Progress { id, text },
             Self::Partial { id, response } => ServerMessage::Partial { id, response },
+            Self::Pause => ServerMessage::Pause,
+            Self::Resume => ServerMessage::Resume,
             Self::Interrupted => ServerMessage::Interrupted,
             Self::TurnComplete => ServerMessage::TurnComplete,
             Self::Error(error) => ServerMessage::Error(error),
@@ -113,16 +118,20 @@ impl ClientOutput {
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::voice) enum ProviderOutput {
     AudioEnded,
+    SpeechStarted,
+    SpeechEnded,
     Text(String),
     Note { text: String, asks: bool },
     Result { id: Option<String>, name: String, response: Arc<ToolResponse>, is_silent: bool, is_last: bool },
-    Interrupt,
+    Interrupt { heard: Option<Duration> },
 }
 
 impl ProviderOutput {
     pub(in crate::voice) fn as_input(&self) -> LiveInput<'_> {
         match self {
             Self::AudioEnded => LiveInput::AudioEnded,
+            Self::SpeechStarted => LiveInput::SpeechStarted,
+            Self::SpeechEnded => LiveInput::SpeechEnded,
             Self::Text(text) => LiveInput::Text(text),
             Self::Note { text, asks } => LiveInput::Note { text, asks: *asks },
             Self::Result { id, name, response, is_silent, is_last } => LiveInput::Result(LiveResult {
@@ -132,7 +141,7 @@ impl ProviderOutput {
                 is_silent: *is_silent,
                 is_last: *is_last,
             }),
-            Self::Interrupt => LiveInput::Interrupt { heard: None },
+            Self::Interrupt { heard } => LiveInput::Interrupt { heard: *heard },
         }
     }
 }

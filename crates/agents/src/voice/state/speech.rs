@@ -1,14 +1,10 @@
 //! Who is speaking, who owes an answer, and what of it goes through.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::interruption::{InterruptedResponse, Interruption};
+use super::playback::Playback;
 use crate::voice::session::SessionFlags;
-
-/// Model audio: 24 kHz, 16 bits.
-const BYTES_PER_SECOND: u64 = 48_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Speech {
@@ -22,8 +18,7 @@ pub(super) struct Speech {
     pub(super) interruption: Interruption,
     /// The provider reports when the user speaks, so a transcript may come late and begins no turn.
     pub(super) reports_speech: bool,
-    /// Bytes of audio that the client has received and not reported as played.
-    unplayed_bytes: u64,
+    pub(super) playback: Playback,
     flags: SessionFlags,
     /// Audio has come from the client since the last tick.
     pub(super) mic_moved: bool,
@@ -59,21 +54,6 @@ impl Speech {
         }
         self.on_response();
         !self.flags.drops_audio
-    }
-
-    /// That much audio is on its way to the client.
-    pub(super) fn add_unplayed(&mut self, bytes: usize) {
-        self.unplayed_bytes += bytes as u64;
-    }
-
-    /// The client has nothing left to play.
-    pub(super) fn clear_unplayed(&mut self) {
-        self.unplayed_bytes = 0;
-    }
-
-    /// How long the client may take to play what it has.
-    pub(super) fn unplayed(&self) -> Duration {
-        Duration::from_millis(self.unplayed_bytes * 1_000 / BYTES_PER_SECOND)
     }
 
     /// The model speaks.
@@ -137,6 +117,7 @@ impl Speech {
         self.is_answering = false;
         self.is_paused = false;
         self.owes = Owes::Nothing;
+        self.playback.end_answer();
     }
 
     /// The connection is gone, and with it whatever it was about to say.

@@ -1,5 +1,6 @@
 //! The voice agent between a model and a client that do what a test wants.
 
+mod barge_in;
 mod edge_cases;
 mod ending;
 pub(crate) mod harness;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -39,6 +41,14 @@ fn every_message_is_decoded() {
             ClientFrame::Confirm { token: "cnf_1".into(), approve: false },
         ),
         (json!({ "type": "playback", "state": "drained" }), ClientFrame::Drained),
+        (
+            json!({ "type": "playback", "state": "playing", "playedMs": 1_250 }),
+            ClientFrame::Played(Duration::from_millis(1_250)),
+        ),
+        (
+            json!({ "type": "playback", "state": "playing", "playedMs": u64::MAX }),
+            ClientFrame::Played(Duration::from_secs(86_400)),
+        ),
         (json!({ "type": "interrupt", "why": ["x"] }), ClientFrame::Interrupt),
         (json!({ "type": "stop" }), ClientFrame::Stop),
         (json!({ "type": "ping" }), ClientFrame::Ping),

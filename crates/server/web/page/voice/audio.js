@@ -76,14 +76,19 @@ export class Loudspeaker {
   /** @type {Level | null} */
   #level = null;
 
-  /** Must be called from a click, or browsers keep it silent. @param {(state: 'playing' | 'empty') => void} onState */
-  async open(onState) {
+  /**
+   * Must be called from a click, or browsers keep it silent.
+   *
+   * @param {(state: 'playing' | 'empty') => void} onState
+   * @param {(ms: number) => void} onPlayed told now and then how much was played since the last flush
+   */
+  async open(onState, onPlayed) {
     const context = new AudioContext({ sampleRate: 24_000, latencyHint: 'interactive' });
     this.#context = context;
     const resumed = context.resume();
     await context.audioWorklet.addModule(new URL('./playback-worklet.js', import.meta.url));
     this.#node = new AudioWorkletNode(context, 'playback', { numberOfInputs: 0, outputChannelCount: [1] });
-    this.#node.port.onmessage = ({ data }) => onState(data);
+    this.#node.port.onmessage = ({ data }) => (typeof data === 'number' ? onPlayed(data) : onState(data));
     this.#level = new Level(context);
     this.#node.connect(this.#level.node).connect(context.destination);
     await resumed;
@@ -92,6 +97,15 @@ export class Loudspeaker {
   /** @param {ArrayBuffer} samples */
   play(samples) {
     this.#node?.port.postMessage(samples, [samples]);
+  }
+
+  /** Stops where it is and keeps what is queued. */
+  pause() {
+    this.#node?.port.postMessage('pause');
+  }
+
+  resume() {
+    this.#node?.port.postMessage('resume');
   }
 
   /** Drops everything queued. */

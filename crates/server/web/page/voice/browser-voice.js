@@ -65,6 +65,15 @@ export class BrowserVoice {
     this.#enqueue(rest);
   }
 
+  /** Stops in the middle of a word, until it is resumed or flushed. */
+  pause() {
+    if (this.#current) this.synthesis.pause?.();
+  }
+
+  resume() {
+    this.synthesis.resume?.();
+  }
+
   /** Stops at once and drops everything that waits. */
   flush() {
     const was = this.#current !== null || this.#queue.length > 0;
@@ -73,6 +82,8 @@ export class BrowserVoice {
     this.#forget();
     if (!was) return;
     this.synthesis.cancel();
+    // One that was paused would keep the next sentence waiting.
+    this.resume();
     this.onState('empty');
   }
 

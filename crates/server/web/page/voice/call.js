@@ -89,7 +89,10 @@ export class Call extends EventTarget {
   async begin() {
     try {
       // Opened together: some browsers mute a loudspeaker that is opened long after the click.
-      const speaker = this.#loudspeaker.open((state) => this.#onPlayback(state));
+      const speaker = this.#loudspeaker.open(
+        (state) => this.#onPlayback(state),
+        (playedMs) => this.#link.send({ type: 'playback', state: 'playing', playedMs }),
+      );
       await Promise.all([this.#openMicrophone(), speaker]);
     } catch (error) {
       return this.#finish({ notice: microphoneError(error) });
@@ -267,6 +270,14 @@ export class Call extends EventTarget {
         break;
       case 'partial':
         captions.setPartial(message.callId, message.data);
+        break;
+      case 'pause':
+        this.#loudspeaker.pause();
+        this.#browserVoice?.pause();
+        break;
+      case 'resume':
+        this.#loudspeaker.resume();
+        this.#browserVoice?.resume();
         break;
       case 'interrupted':
         this.#stopPlayback();

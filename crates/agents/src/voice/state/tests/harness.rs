@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use quarterdeck_contracts::{
@@ -10,6 +10,7 @@ use quarterdeck_contracts::{
     Speaker, ToolError, ToolResponse, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{DeliveryReason, PendingEnd};
+use quarterdeck_testkit::sound::speech;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -84,10 +85,15 @@ impl CallSession for FakeSession {
 pub(super) enum Step {
     Client(ClientMessage<'static>),
     ClientAudio,
+    /// The user speaks, or is silent, for this long, in frames of 20 ms.
+    UserSpeaks(Duration),
+    UserIsSilent(Duration),
     DetachClient,
     AttachClient,
     Provider(LiveEvent<'static>),
     ModelAudio,
+    /// So much of the model's speech comes at once.
+    ModelSpeaks(Duration),
     /// The connection that is being opened is opened.
     Open,
     FailToOpen(LiveErrorKind),
@@ -108,6 +114,14 @@ pub(super) enum Step {
     Wait(Duration),
     /// What is queued for the provider is sent.
     Flush,
+}
+
+/// Three seconds of speech: the user's at 16 kHz, and twenty of the model's at 24 kHz.
+static USER: LazyLock<Vec<i16>> = LazyLock::new(|| speech(Duration::from_secs(3), 0.4, 16_000));
+static MODEL: LazyLock<Vec<i16>> = LazyLock::new(|| speech(Duration::from_secs(20), 0.3, 24_000));
+
+fn pcm(samples: &[i16]) -> Audio<'static> {
+    Audio::Pcm(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<_>>().into())
 }
 
 /// What became of an answer.
@@ -144,18 +158,27 @@ pub(super) struct TestCall {
 impl TestCall {
     /// A call whose provider is being connected.
     pub(super) fn new() -> Self {
-        Self::begin(None)
+        Self::begin(None, Settings::default(), false)
+    }
+
+    /// A call with these settings that is set up; the provider may rely on our ear.
+    pub(super) fn ready_with(settings: Settings, relies_on_ear: bool) -> Self {
+        let mut call = Self::begin(None, settings, relies_on_ear);
+        call.play(Step::Open);
+        call.log.clear();
+        call
     }
 
     /// The same with a request that the chat has handed over.
     pub(super) fn with_pending_request(request: &str) -> Self {
-        Self::begin(Some(request.to_owned()))
+        Self::begin(Some(request.to_owned()), Settings::default(), false)
     }
 
-    fn begin(pending_request: Option<String>) -> Self {
+    fn begin(pending_request: Option<String>, settings: Settings, relies_on_ear: bool) -> Self {
         let start = CallStart {
-            settings: Settings::default(),
+            settings,
             model: "test/1".into(),
+            relies_on_ear,
             journal: Journal::default(),
             is_resumed: false,
             pending_request,
@@ -203,11 +226,12 @@ impl TestCall {
                 self.feed(Input::Client(message));
             }
             Step::ClientAudio => {
-                let is_heard = self.state.on_client_audio(&Audio::Pcm(vec![0; 640].into()));
-                if !is_heard {
+                if !self.hear_user(&[0; 320]) {
                     self.line(format_args!("> client audio: dropped"));
                 }
             }
+            Step::UserSpeaks(time) => self.hear_frames(&USER, time),
+            Step::UserIsSilent(time) => self.hear_frames(&[], time),
             Step::DetachClient => {
                 self.line(format_args!("> client lost"));
                 self.feed(Input::ClientLost);
@@ -222,6 +246,12 @@ impl TestCall {
             }
             Step::ModelAudio if self.is_connected => {
                 let verdict = if self.hear_model_audio() { "played" } else { "dropped" };
+                self.line(format_args!("> provider audio: {verdict}"));
+            }
+            Step::ModelSpeaks(time) if self.is_connected => {
+                let samples = &MODEL[..time.as_millis() as usize * 24];
+                let verdict =
+                    if self.state.admit_model_audio(&pcm(samples), self.now) { "played" } else { "dropped" };
                 self.line(format_args!("> provider audio: {verdict}"));
             }
             Step::Open => self.open(),
@@ -254,14 +284,33 @@ impl TestCall {
             }
             Step::Wait(time) => self.wait(time),
             Step::Flush => self.flush(),
-            Step::Provider(_) | Step::ModelAudio | Step::FailToOpen(_) | Step::Lose(_) | Step::Cancel(_) => {}
+            Step::Provider(_) | Step::ModelAudio | Step::ModelSpeaks(_) => {}
+            Step::FailToOpen(_) | Step::Lose(_) | Step::Cancel(_) => {}
         }
         self.feed(Input::BatchDone);
     }
 
     /// Whether the client gets a frame of the model's.
     pub(super) fn hear_model_audio(&mut self) -> bool {
-        self.state.admit_model_audio(960, self.now)
+        self.state.admit_model_audio(&Audio::Pcm(vec![0; 960].into()), self.now)
+    }
+
+    /// Whether the provider gets a frame of the user's.
+    fn hear_user(&mut self, samples: &[i16]) -> bool {
+        let is_heard = self.state.on_client_audio(&pcm(samples), self.now);
+        self.perform();
+        is_heard
+    }
+
+    /// Hears sound, and silence after its end, while time passes.
+    fn hear_frames(&mut self, sound: &[i16], time: Duration) {
+        let mut frames = sound.chunks_exact(320);
+        for _ in 0..time.as_millis() / 20 {
+            self.wait(Duration::from_millis(20));
+            if self.state.client.is_connected {
+                self.hear_user(frames.next().unwrap_or(&[0; 320]));
+            }
+        }
     }
 
     fn feed(&mut self, input: Input<'_>) {

@@ -2,6 +2,7 @@
 
 mod farewells;
 mod harness;
+mod hearing;
 mod properties;
 
 use std::time::Duration;
@@ -133,7 +134,7 @@ fn no_audio_of_a_suppressed_response_reaches_the_client() {
             client: user "Tell me."
             > provider audio: played
             > client Interrupt
-            provider: Interrupt
+            provider: Interrupt { heard: Some(0ns) }
             client: interrupted
             > provider audio: dropped
             > provider model said "Once"

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use quarterdeck_contracts::{LiveErrorKind, LiveEvent};
 
 use super::harness::{Fate, Step, TestCall, calls, heard, said};
+use crate::voice::Settings;
 use crate::voice::link::ClientMessage;
 use crate::voice::state::{ClientOutput, ProviderOutput};
 
@@ -20,9 +21,14 @@ fn step() -> impl Strategy<Value = MakeStep> {
         (2, |_| Step::Client(ClientMessage::Drained)),
         (1, |n| Step::Client(confirm(n))),
         (2, |_| Step::ClientAudio),
+        (2, |_| Step::UserSpeaks(Duration::from_millis(200))),
+        (2, |_| Step::UserSpeaks(Duration::from_millis(600))),
+        (2, |_| Step::UserIsSilent(Duration::from_millis(700))),
+        (1, |n| Step::Client(ClientMessage::Played(Duration::from_millis(n as u64 * 100)))),
         (2, |_| Step::DetachClient),
         (3, |_| Step::AttachClient),
         (5, |_| Step::ModelAudio),
+        (2, |_| Step::ModelSpeaks(Duration::from_secs(2))),
         (5, |n| Step::Provider(said(&format!("(m{n})")))),
         (3, |n| Step::Provider(heard(&format!("<t{n}>")))),
         (2, |_| Step::Provider(LiveEvent::SpeechStarted)),
@@ -222,7 +228,7 @@ proptest! {
             let step = step(number + 2);
             call.to_client.clear();
             let is_attaching = matches!(step, Step::AttachClient) && !call.state.is_ended();
-            let is_waiting = matches!(step, Step::Wait(_));
+            let is_waiting = matches!(step, Step::Wait(_) | Step::UserSpeaks(_) | Step::UserIsSilent(_));
             match step {
                 Step::AttachClient => is_attached = true,
                 Step::DetachClient => is_attached = false,
@@ -237,6 +243,35 @@ proptest! {
             prop_assert!(is_attached || call.to_client.is_empty(), "{}", call.log());
             // A client that is silent for too long counts as lost.
             is_attached &= !is_waiting || call.state.client.is_connected;
+        }
+    }
+
+    /// Playback that was paused soon goes on or is thrown away.
+    #[test]
+    fn playback_is_never_left_paused(steps in prop::collection::vec(step(), 0..60)) {
+        let mut call = TestCall::ready();
+        steps.into_iter().enumerate().for_each(|(number, step)| call.play(step(number + 2)));
+        call.play(Step::Wait(Duration::from_secs(1)));
+        let last = call.to_client.iter().rev().find(|message| {
+            matches!(message, ClientOutput::Pause | ClientOutput::Resume | ClientOutput::Interrupted | ClientOutput::Ready { .. })
+        });
+        let is_over = call.state.is_ended() || !call.state.client.is_connected;
+        prop_assert!(is_over || last != Some(&ClientOutput::Pause), "{}", call.log());
+    }
+
+    /// A provider that relies on our ear is told of the beginning and the end of each utterance, one after the other.
+    #[test]
+    fn utterances_begin_and_end_in_turn(steps in prop::collection::vec(step(), 0..60)) {
+        let mut call = TestCall::ready_with(Settings::default(), true);
+        for (number, step) in steps.into_iter().enumerate() {
+            call.play(step(number + 2));
+            let told = call.sent.iter().filter_map(|message| match message {
+                ProviderOutput::SpeechStarted => Some(true),
+                ProviderOutput::SpeechEnded => Some(false),
+                _ => None,
+            });
+            let is_in_turn = told.enumerate().all(|(place, is_start)| is_start == (place % 2 == 0));
+            prop_assert!(is_in_turn, "{}", call.log());
         }
     }
 

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Duration;
 
 use quarterdeck_agents::voice::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 use quarterdeck_contracts::{Audio, Speaker};
@@ -19,6 +20,7 @@ pub(crate) enum ClientAction {
     Audio(Vec<u8>),
     Text(String),
     Confirm(String, bool),
+    Played(Duration),
     Drained,
     Interrupt,
     Stop,
@@ -133,6 +135,7 @@ impl ClientLink for FakeLink {
             ClientAction::Confirm(token, is_approved) => {
                 ClientMessage::Confirm { token, is_approved: *is_approved }
             }
+            ClientAction::Played(time) => ClientMessage::Played(*time),
             ClientAction::Drained => ClientMessage::Drained,
             ClientAction::Interrupt => ClientMessage::Interrupt,
             ClientAction::Stop => ClientMessage::Stop,
@@ -162,6 +165,8 @@ impl ClientLink for FakeLink {
                 format!("asked {id} {}", request.preview)
             }
             ServerMessage::Progress { id, text } => format!("progress {id} {text}"),
+            ServerMessage::Pause => "pause".into(),
+            ServerMessage::Resume => "resume".into(),
             ServerMessage::Interrupted => "interrupted".into(),
             ServerMessage::TurnComplete => "turn complete".into(),
             ServerMessage::Blocked(block) => format!("blocked: {}", block.message),

@@ -124,6 +124,8 @@ async fn every_server_message_has_its_json() {
             ServerMessage::Progress { id: "c1", text: "Looking." },
             json!({ "type": "progress", "callId": "c1", "text": "Looking." }),
         ),
+        (ServerMessage::Pause, json!({ "type": "pause" })),
+        (ServerMessage::Resume, json!({ "type": "resume" })),
         (ServerMessage::Interrupted, json!({ "type": "interrupted" })),
         (ServerMessage::TurnComplete, json!({ "type": "turn_complete" })),
         (

@@ -1,0 +1,115 @@
+// From the first sample of the user's speech to silence in the loudspeaker, in the browser, with a provider that is slow to
+// notice.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startBrowser, openPage } from './support/browser.mjs';
+import { startDeck } from './support/deck.mjs';
+import { speak } from './support/microphone.mjs';
+import { startSimulator } from './support/simulator.mjs';
+
+const INTERRUPTIONS = 12;
+const LIMIT_MS = 200;
+
+/** Takes 800 ms to answer, sends everything at once, and has ended its turn long before it is heard: it never interrupts. */
+const SLOW_PROVIDER = {
+  audio: { partMs: 40, partsPerFrame: 2, speed: 0 },
+  turnEnds: 'said',
+  atEnd: 'again',
+  turns: [
+    {
+      begins: 'speech',
+      heard: 'Tell me about the ship.',
+      steps: [
+        { wait: 800 },
+        { say: 'The Fram was built at Larvik by Colin Archer, who gave her round sides so that the ice would lift her and not crush her, and she carried three expeditions farther north and farther south than any other ship.' },
+      ],
+    },
+  ],
+};
+
+let simulator;
+let deck;
+before(async () => {
+  simulator = await startSimulator(SLOW_PROVIDER);
+  deck = await startDeck({ ...simulator.settings, QUARTERDECK_LIMITS__REQUESTS_PER_MINUTE_CLIENT: '1000' });
+});
+after(async () => {
+  await deck?.remove();
+  simulator?.remove();
+});
+
+/** Watches both ends of the page: when the first loud frame of the user goes out, and when the loudspeaker falls silent. */
+function watch() {
+  const log = { spoke: [], silent: [], loud: [] };
+  globalThis.log = log;
+  const send = WebSocket.prototype.send;
+  let quietSince = 0;
+  WebSocket.prototype.send = function (data) {
+    if (data instanceof ArrayBuffer) {
+      const samples = new Int16Array(data);
+      let sum = 0;
+      for (const sample of samples) sum += sample * sample;
+      const now = performance.now();
+      // The frame has been recorded in the 20 ms before it is sent.
+      if (Math.sqrt(sum / samples.length) > 300) {
+        if (now - quietSince > 1_000) log.spoke.push(now - 20);
+        quietSince = now;
+      }
+    }
+    return send.call(this, data);
+  };
+  const connect = AudioNode.prototype.connect;
+  AudioNode.prototype.connect = function (target, ...rest) {
+    if (target === this.context.destination) {
+      const analyser = new AnalyserNode(this.context, { fftSize: 128 });
+      const samples = new Float32Array(128);
+      connect.call(this, analyser);
+      let isLoud = false;
+      let lastLoud = 0;
+      setInterval(() => {
+        analyser.getFloatTimeDomainData(samples);
+        const now = performance.now();
+        if (samples.some((sample) => Math.abs(sample) > 1e-4)) {
+          if (!isLoud) log.loud.push(now);
+          isLoud = true;
+          lastLoud = now;
+        } else if (isLoud && now - lastLoud > 150) {
+          // A gap within a word is not silence.
+          isLoud = false;
+          log.silent.push(lastLoud);
+        }
+      }, 4);
+    }
+    return connect.call(this, target, ...rest);
+  };
+}
+
+const percentile = (values, part) => [...values].sort((a, b) => a - b)[Math.ceil(values.length * part) - 1];
+
+test(`playback stops within ${LIMIT_MS} ms of the user's first word`, async (test) => {
+  const sayings = Array.from({ length: INTERRUPTIONS }, () => [4, 'Stop, I have another question about the ship.']);
+  const microphone = speak([2, 'Who designed the Fram?'], ...sayings);
+  const browser = await startBrowser({ microphone: microphone.file });
+  test.after(async () => {
+    await browser.close();
+    microphone.remove();
+  });
+  const { by, page, leave } = await openPage(browser, deck);
+  await page.evaluate(watch);
+  await by('voice-start').click();
+  await page.waitForFunction((count) => globalThis.log.spoke.length > count, INTERRUPTIONS, { timeout: 180_000 });
+  const log = await page.evaluate(() => globalThis.log);
+  await by('voice-stop').click();
+  // Only what was spoken while the agent was heard.
+  const delays = log.spoke.flatMap((spoke) => {
+    const begun = log.loud.filter((at) => at < spoke).at(-1);
+    const ended = log.silent.find((at) => begun !== undefined && at > begun);
+    return ended !== undefined && ended > spoke ? [ended - spoke] : [];
+  });
+  assert.ok(delays.length >= 5, `only ${delays.length} interruptions were heard`);
+  const [p50, p95] = [percentile(delays, 0.5), percentile(delays, 0.95)];
+  test.diagnostic(`speech to silence over ${delays.length}: p50 ${p50.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms`);
+  assert.ok(p95 < LIMIT_MS, `p95 ${p95.toFixed(0)} ms: ${delays.map(Math.round)}`);
+  await leave();
+});
