@@ -131,7 +131,7 @@ impl Dialogue {
         let is_active =
             self.turn.is_answering || self.turn.wants_answer || self.conversation.awaits_results();
         self.turn.wants_transcript = false;
-        self.turn.is_open = self.turn.is_listening;
+        self.turn.is_open = self.turn.is_listening || self.turn.is_transcribing;
         if !is_active {
             return self.cut_played(heard, now);
         }
