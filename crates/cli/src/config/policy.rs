@@ -1,12 +1,14 @@
-//! `[policy]` and `[moderation]`: the limits of the orchestrator.
+//! `[policy]`, `[confirmation]` and `[moderation]`: the limits of the orchestrator.
 
 use quarterdeck_contracts::MAX_CALLS_PER_MESSAGE;
-use quarterdeck_runtime::{Budgets, Policy};
+use quarterdeck_runtime::{Budgets, Listen, Policy};
 
-use super::kinds::{days, or_none, seconds, whole};
+use super::kinds::{boolean, choice, choices, days, or_none, seconds, whole};
 use super::reader::{Reader, settings};
 
 const DAY: u64 = 24 * 3_600;
+
+choices! { for Listen { Own = "own", Provider = "provider", } }
 
 pub(super) fn policy(from: &mut Reader) -> Policy {
     let mut policy = Policy::default();
@@ -35,6 +37,13 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
     budgets(from, &mut policy.text);
     from.table("policy.voice", "Limits of voice sessions.");
     budgets(from, &mut policy.voice);
+    from.table("confirmation", "How users approve calls of tools.");
+    settings! { from;
+        "spoken": boolean() => policy.spoken_confirmation.is_allowed,
+            "Whether a user may answer by voice in a call; a tool's `confirmBy` may demand a code or the page all the same";
+        "listen": choice() => policy.spoken_confirmation.listen,
+            "Whose transcript of the user's voice counts: that of our own speech to text, or that of the voice model's provider";
+    }
     from.table("moderation", "How long tools may block a client.");
     settings! { from;
         "max_block": seconds(30, 365 * DAY) => policy.max_block,
