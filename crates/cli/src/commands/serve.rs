@@ -437,14 +437,14 @@ fn print_banner(listener: &TcpListener, registry: &Registry, agents: &Agents) ->
         snapshot.version(),
         model.name(),
     ));
+    if let Some(engines) = &agents.engines {
+        info(&format!("            {engines}"));
+    }
     if model.is_rehearsal() {
         info(
             "            the built-in rehearsal model answers; it is not a language model. For a real one, set OPENAI_API_KEY,\n            \
              GEMINI_API_KEY or ANTHROPIC_API_KEY, or QUARTERDECK_TEXT__MODEL=ollama/NAME, and start again.",
         );
-    }
-    if let Some(engines) = &agents.engines {
-        info(&format!("            {engines}"));
     }
     if !voice.hears() {
         info(&format!(

@@ -10,6 +10,7 @@ mod dropped;
 mod farewell;
 mod ids;
 mod killed;
+mod local_engines;
 mod messages;
 pub(crate) mod page;
 mod pipeline;

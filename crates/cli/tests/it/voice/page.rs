@@ -84,9 +84,13 @@ impl Page {
         self.send(&json!({ "type": "text", "text": text })).await;
     }
 
-    /// Says something for this long and then is silent, as fast as a microphone would.
+    /// Says something for this long, and is silent then.
     pub(crate) async fn speak(&mut self, time: Duration) {
-        let sound = [speech(time, 0.3, 16_000), vec![0; 2 * 16_000]].concat();
+        self.send_sound(&[speech(time, 0.3, 16_000), vec![0; 2 * 16_000]].concat()).await;
+    }
+
+    /// Sends sound of 16 kHz as fast as a microphone does.
+    pub(crate) async fn send_sound(&mut self, sound: &[i16]) {
         for frame in sound.chunks(320) {
             let bytes: Vec<u8> = frame.iter().flat_map(|sample| sample.to_le_bytes()).collect();
             let class = Class::Control;
