@@ -14,8 +14,16 @@ const SETTLE_FRAMES: u32 = 20;
 const VOICE_SCORE: f32 = 0.7;
 const STILL_VOICE_SCORE: f32 = 0.5;
 
+/// Sound that is never this much louder than at its softest within a quarter of a second is a tone or a noise: 4 dB. The
+/// network takes some of those for a voice when they begin.
+const MIN_RANGE: f32 = 2.5;
+const RANGE_FRAMES: usize = 16;
+
 pub(crate) struct VoiceDetector {
     network: Box<Detector>,
+    /// The power of the last frames.
+    recent: [f32; RANGE_FRAMES],
+    next: usize,
     is_voice: bool,
     silent_frames: u32,
 }
@@ -24,10 +32,13 @@ impl VoiceDetector {
     pub(crate) fn new() -> Self {
         let mut network = Box::new(Detector::default());
         (0..SETTLE_FRAMES).for_each(|_| _ = network.predict_i16(&[0; HEARD_FRAME]));
-        Self { network, is_voice: false, silent_frames: SETTLE_FRAMES }
+        let recent = [0.0; RANGE_FRAMES];
+        Self { network, recent, next: 0, is_voice: false, silent_frames: SETTLE_FRAMES }
     }
 
     pub(crate) fn is_voice(&mut self, frame: &[i16; HEARD_FRAME], power: f32) -> bool {
+        self.recent[self.next] = power;
+        self.next = (self.next + 1) % RANGE_FRAMES;
         if power < SILENT_POWER {
             if self.silent_frames < SETTLE_FRAMES {
                 self.silent_frames += 1;
@@ -39,6 +50,12 @@ impl VoiceDetector {
         self.silent_frames = 0;
         let score = self.network.predict_i16(frame);
         self.is_voice = score >= if self.is_voice { STILL_VOICE_SCORE } else { VOICE_SCORE };
-        self.is_voice
+        self.is_voice && !self.is_steady()
+    }
+
+    fn is_steady(&self) -> bool {
+        let loudest = self.recent.iter().copied().fold(0.0, f32::max);
+        let softest = self.recent.iter().copied().fold(f32::MAX, f32::min);
+        loudest < softest * MIN_RANGE
     }
 }

@@ -25,7 +25,7 @@ pub struct EarSettings {
 impl Default for EarSettings {
     fn default() -> Self {
         Self {
-            onset: Duration::from_millis(64),
+            onset: Duration::from_millis(48),
             min_speech: Duration::from_millis(250),
             cough_silence: Duration::from_millis(200),
             hangover: Duration::from_millis(600),

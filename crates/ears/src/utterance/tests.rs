@@ -20,7 +20,7 @@ fn speech_is_suspected_then_confirmed_and_ends_after_the_hangover() {
     assert_eq!(
         hear(&frames, &mut AnyPause),
         [
-            (14, EarEvent::Onset),
+            (13, EarEvent::Onset),
             (26, EarEvent::SpeechStarted { ago: ms(256) }),
             (78, EarEvent::SpeechEnded { ago: ms(608) }),
         ]
@@ -30,7 +30,7 @@ fn speech_is_suspected_then_confirmed_and_ends_after_the_hangover() {
 #[test]
 fn a_cough_is_a_false_alarm() {
     let frames = format!("{}{}", "#".repeat(10), ".".repeat(60));
-    assert_eq!(hear(&frames, &mut AnyPause), [(4, EarEvent::Onset), (23, EarEvent::FalseAlarm)]);
+    assert_eq!(hear(&frames, &mut AnyPause), [(3, EarEvent::Onset), (23, EarEvent::FalseAlarm)]);
 }
 
 #[test]

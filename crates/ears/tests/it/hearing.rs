@@ -40,12 +40,17 @@ fn the_same_sound_gives_the_same_events() {
 }
 
 #[test]
-fn noise_and_hum_are_not_speech() {
+fn noise_and_tones_are_not_speech() {
     let mut noise = Noise(3);
-    let hiss: Vec<i16> = (0..3 * RATE).map(|_| (noise.sample() * 600.0) as i16).collect();
-    assert_eq!(started(&hear(&mut Ear::default(), &hiss, |_| None)), None);
-    let hum: Vec<i16> = (0..3 * RATE).map(|at| ((at as f32 * 0.0196).sin() * 2_000.0) as i16).collect();
-    assert_eq!(started(&hear(&mut Ear::default(), &hum, |_| None)), None);
+    for loudness in [100.0, 300.0, 600.0, 2_000.0, 8_000.0] {
+        let hiss: Vec<i16> = (0..3 * RATE).map(|_| (noise.sample() * loudness) as i16).collect();
+        assert_eq!(started(&hear(&mut Ear::default(), &hiss, |_| None)), None, "hiss, {loudness}");
+    }
+    for frequency in [50.0, 440.0, 1_000.0] {
+        let turn = std::f32::consts::TAU * frequency / RATE as f32;
+        let tone: Vec<i16> = (0..3 * RATE).map(|at| ((at as f32 * turn).sin() * 2_000.0) as i16).collect();
+        assert_eq!(started(&hear(&mut Ear::default(), &tone, |_| None)), None, "tone, {frequency} Hz");
+    }
 }
 
 #[test]

@@ -42,7 +42,11 @@ async fn speech_stops_playback_before_the_provider_has_noticed() {
     assert!(harness.model.take_inputs().contains("interrupt"), "the provider is told");
 
     harness.model.send_all([audio(960), LiveEvent::Interrupted { end_follows: true }, turn_complete()]).await;
-    assert_eq!(client.received().trim(), "", "what still comes of it is not heard, and it is interrupted once");
+    assert_eq!(
+        client.received().trim(),
+        "",
+        "what still comes of it is not heard, and it is interrupted once"
+    );
     harness.model.send_all([user_said("Stop."), model_said("Yes?"), audio(960)]).await;
     assert_eq!(client.received(), "user: Stop.\nmodel: Yes?\naudio 960\n");
 }
