@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. Both install what is missing.
 
-.PHONY: run dev cluster test test-postgres test-clients test-browser check bench soak fuzz setup help
+.PHONY: run dev cluster test test-postgres test-clients test-speech test-browser check bench soak fuzz setup help
 
 help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,7 @@ test: setup ## Run every test
 	@scripts/radicale
 	@scripts/mail-server
 	@scripts/language-model
+	@scripts/speech
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients
@@ -35,6 +36,10 @@ test-postgres: setup ## Run the suites that touch the store with a PostgreSQL se
 
 test-clients: setup ## Run the tests with the AI SDK, OpenAI's clients and other foreign programs
 	scripts/test-clients
+
+test-speech: setup ## Run the tests with real speech: Moonshine, Piper and espeak-ng, judged by Whisper
+	@scripts/speech
+	cargo nextest run -p quarterdeck-local-speech
 
 test-browser: setup ## Run the tests of the page in Chromium, with a voice in its microphone
 	scripts/test-browser

@@ -6,6 +6,7 @@ pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod simulate;
+pub(crate) mod speech;
 
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,7 @@ use operator::{
 use registry::RegistryCommand;
 use serve::{ConfigOptions, ServeOptions};
 use simulate::SimulateCommand;
+use speech::SpeechCommand;
 
 use crate::config::LocalConfig;
 
@@ -160,6 +162,9 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck simulate live --scenario scenarios/tool-call.json"
     )]
     Simulate(SimulateCommand),
+    /// Install, list, check and remove the engines that hear and speak on this machine
+    #[command(subcommand, after_help = "Example:\n  quarterdeck speech install\n  quarterdeck speech check")]
+    Speech(SpeechCommand),
 }
 
 #[derive(Debug, Args)]

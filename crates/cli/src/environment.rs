@@ -79,6 +79,17 @@ pub(crate) fn models_folder() -> Option<PathBuf> {
     quarterdeck_embedding::cache_directory(cache.as_deref(), home.as_deref())
 }
 
+/// Where speech engines are kept, for every project of this user.
+pub(crate) fn speech_folder() -> Option<PathBuf> {
+    let (cache, home) = (std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"));
+    quarterdeck_local_speech::cache_directory(cache.as_deref(), home.as_deref())
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> Option<std::ffi::OsString> {
+    std::env::var_os("PATH")
+}
+
 /// A variable that a flag names.
 pub(crate) fn named(variable: &str) -> Option<String> {
     std::env::var(variable).ok()

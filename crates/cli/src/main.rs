@@ -102,6 +102,7 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Mcp(command) => commands::mcp::run(&command),
         Command::Config(options) => commands::config::run(&options),
         Command::Simulate(command) => commands::simulate::run(&command),
+        Command::Speech(command) => commands::speech::run(&command),
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod simulate;
+pub(crate) mod speech;
 pub(crate) mod store;
 pub(crate) mod tasks;
 

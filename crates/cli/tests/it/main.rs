@@ -52,6 +52,7 @@ mod signed_in;
 mod simulate;
 mod site;
 mod small_site;
+mod speech;
 mod store_loss;
 mod stored_values;
 mod tasks;
