@@ -147,6 +147,26 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             fallback.first_byte_seconds            60                                                                                                       default
             fallback.idle_seconds                  60                                                                                                       default
             fallback.retries                       2                                                                                                        default
+            speech.stt.provider                    local                                                                                                    default
+            speech.stt.model                                                                                                                                default
+            speech.stt.base_url                    -                                                                                                        default
+            speech.stt.api_key_file                -                                                                                                        default
+            speech.stt.language                    -                                                                                                        default
+            speech.stt.logprobs                    false                                                                                                    default
+            speech.stt.timeout_seconds             20                                                                                                       default
+            speech.stt.max_requests                -                                                                                                        default
+            speech.stt.api_key                     not set                                                                                                  default
+            speech.tts.provider                    local                                                                                                    default
+            speech.tts.model                                                                                                                                default
+            speech.tts.base_url                    -                                                                                                        default
+            speech.tts.api_key_file                -                                                                                                        default
+            speech.tts.voice                       -                                                                                                        default
+            speech.tts.format                      pcm                                                                                                      default
+            speech.tts.sample_rate                 24000                                                                                                    default
+            speech.tts.first_byte_seconds          10                                                                                                       default
+            speech.tts.idle_seconds                10                                                                                                       default
+            speech.tts.max_requests                -                                                                                                        default
+            speech.tts.api_key                     not set                                                                                                  default
             voice.provider                         gemini                                                                                                   env GEMINI_API_KEY
             voice.model                            gemini-3.8-live                                                                                          default
             voice.base_url                         wss://generativelanguage.googleapis.com                                                                  default
@@ -156,6 +176,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             voice.guide_tokens                     4000                                                                                                     default
             voice.declare                          all                                                                                                      default
             voice.filler                           none                                                                                                     default
+            voice.ear                              true                                                                                                     default
             images.provider                        none                                                                                                     default
             images.model                           none                                                                                                     default
             images.base_url                        -                                                                                                        default
@@ -197,6 +218,8 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             policy.voice.turn_ms                   1500                                                                                                     default
             policy.voice.retries                   1                                                                                                        default
             policy.voice.backoff_ms                50                                                                                                       default
+            confirmation.spoken                    false                                                                                                    default
+            confirmation.listen                    own                                                                                                      default
             moderation.max_block                   86400                                                                                                    default
             tools.folder                           tools                                                                                                    default
             tools.locked                           false                                                                                                    default
