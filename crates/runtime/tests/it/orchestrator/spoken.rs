@@ -248,7 +248,11 @@ async fn a_question_in_text_or_from_before_a_restart_is_not_answered_by_voice() 
     let id = session.id().to_owned();
     drop((session, connection));
     let restarted = fixture.restarted().with_spoken_confirmation();
-    let session = restarted.orchestrator.resume(&id, Client::anonymous("ann"), restarted.snapshot.clone()).await.unwrap();
+    let session = restarted
+        .orchestrator
+        .resume(&id, Client::anonymous("ann"), restarted.snapshot.clone())
+        .await
+        .unwrap();
     let code = request.code.as_ref().map(|code| code.expose().to_owned());
     let words = SpokenWords { code, ..said(&restarted, "yes") };
     let response = decide(&session, token(&request), APPROVE, words).await;
