@@ -212,7 +212,23 @@ impl Conversation {
             Entry::Reply(reply) => !reply.message.parts.is_empty(),
             Entry::User(_) => true,
         });
+        self.join_user_messages();
         was_heard && was_cut
+    }
+
+    /// Messages of the user between which an answer was dropped are one.
+    fn join_user_messages(&mut self) {
+        let mut joined: VecDeque<Entry> = VecDeque::with_capacity(self.entries.len());
+        for entry in self.entries.drain(..) {
+            match (joined.back_mut(), entry) {
+                (Some(Entry::User(message)), Entry::User(text)) => {
+                    push_bounded(message, "\n");
+                    push_bounded(message, &text);
+                }
+                (_, entry) => joined.push_back(entry),
+            }
+        }
+        self.entries = joined;
     }
 
     /// The model is told that what it sees of its last answer is what was heard.

@@ -16,7 +16,7 @@ use crate::sentences::Sentences;
 /// history.
 const FILLER_REQUEST: &str = "Say only this, and then wait for its result: ";
 /// How much a client may lag behind the clock that ends a turn.
-const MAX_CLIENT_LAG: Duration = Duration::from_secs(5);
+const MAX_CLIENT_LAG: Duration = Duration::from_secs(2);
 
 impl Dialogue {
     /// The user has begun to speak.
@@ -135,9 +135,11 @@ impl Dialogue {
         if !is_active {
             return self.cut_played(heard, now);
         }
-        let heard = heard.unwrap_or_else(|| self.playback.played(now));
         self.drop_unread_response();
-        if self.cut(heard) {
+        if self.turn.is_answer_over {
+            // The audio is of the turn before, and what was asked since has no answer yet.
+            self.cut_played(heard, now);
+        } else if self.cut(heard.unwrap_or_else(|| self.playback.played(now))) {
             self.conversation.mark_interrupted();
         }
         self.conversation.detach_calls();

@@ -182,3 +182,15 @@ async fn twenty_turns_with_interruptions_leave_what_was_heard() {
     }
     expect!["20"].assert_eq(&request.matches("Question").count().to_string());
 }
+
+#[tokio::test(start_paused = true)]
+async fn silence_before_an_answer_leaves_the_answer_before_it() {
+    let mut talk = Talk::open(script([says(ANSWER)])).await;
+    talk.send(LiveInput::Text("Who built her?"));
+    talk.run_until("turn complete").await;
+    talk.send(LiveInput::Text("When?"));
+    talk.send(LiveInput::Interrupt { heard: Some(Duration::ZERO) });
+    talk.send(LiveInput::Text("Where?"));
+    talk.run_for(SECOND).await;
+    assert_eq!(talk.last_request(), format!("user: Who built her?\nmodel: {ANSWER}\nuser: When?⏎Where?\n"));
+}

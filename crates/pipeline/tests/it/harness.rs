@@ -262,7 +262,7 @@ impl Talk {
 
     /// The user interrupts, and the client says what was played.
     pub(crate) fn interrupt(&mut self) {
-        let heard = Some(self.played());
+        let heard = (!self.got.is_zero()).then(|| self.played());
         self.send(LiveInput::Interrupt { heard });
         (self.ends, self.got) = (None, Duration::ZERO);
     }
