@@ -15,6 +15,9 @@ use super::wav::WavReader;
 /// Three minutes of two channels at 48 kHz, with a header.
 const MAX_FILE_BYTES: u64 = 36 << 20;
 
+/// Slower than its own 175, at which Whisper understood 70 % of the words of six sentences; at this rate it was 88 %.
+const ESPEAK_WORDS_PER_MINUTE: &str = "145";
+
 /// Speaks with espeak-ng, which writes while it speaks. Its process ends when the listener goes.
 pub(super) async fn espeak(
     program: &Path,
@@ -23,7 +26,7 @@ pub(super) async fn espeak(
     output: &mut Output,
 ) -> Result<(), Fault> {
     let mut command = Command::new(program);
-    command.args(["-v", language, "--stdin", "--stdout"]);
+    command.args(["-v", language, "-s", ESPEAK_WORDS_PER_MINUTE, "--stdin", "--stdout"]);
     let (mut process, Pipes { stdin, mut stdout }) = start(command, program)?;
     give(stdin, text).await;
     let mut wav = WavReader::default();

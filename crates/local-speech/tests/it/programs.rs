@@ -79,7 +79,7 @@ async fn text_goes_through_the_pipe_and_no_secret_is_in_the_environment() {
     assert_eq!(speak(&engine, said).await, Ok(vec![1, 2]));
     let seen = fs::read_to_string(seen).unwrap();
     let mut lines = seen.lines();
-    assert_eq!(lines.next(), Some("-v de --stdin --stdout"));
+    assert_eq!(lines.next(), Some("-v de -s 145 --stdin --stdout"));
     assert_eq!(lines.next(), Some("It is x $(reboot) fine."));
     let names: Vec<_> = lines.filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
     // A shell adds these by itself.

@@ -24,8 +24,14 @@ const TWO_CITIES: &str = "It was the best of times, it was the worst of times, i
     we were all going direct to heaven, we were all going direct the other way. In short, the period was so far like the \
     present period, that some of its noisiest authorities insisted on its being received, for good or for evil, in the \
     superlative degree of comparison only.";
-const SENTENCE: &str =
-    "The ship left the harbour on Tuesday morning, and the captain asked for two more days.";
+/// Spelt as Whisper spells.
+const SENTENCES: [&str; 5] = [
+    "The ship left the harbor on Tuesday morning, and the captain asked for two more days.",
+    "Your appointment is on the third of March at half past nine.",
+    "I have found four records about the second expedition.",
+    "Shall I send the message to your sister now?",
+    "The weather in Paris is cold and cloudy today, with a little rain in the evening.",
+];
 
 struct Engines {
     folder: PathBuf,
@@ -103,7 +109,10 @@ async fn moonshine_understands_people() {
         (Component::MoonshineBase, "local/moonshine-base"),
         (Component::MoonshineTiny, "local/moonshine-tiny"),
     ] {
-        let moonshine = engines.moonshine(component, MoonshineSettings::default());
+        // Words are judged here, not speed: the machine may be busy with other tests.
+        let settings =
+            MoonshineSettings { timeout: Duration::from_secs(300), ..MoonshineSettings::default() };
+        let moonshine = engines.moonshine(component, settings);
         assert_eq!(moonshine.name(), name);
         for (file, text) in [("beckett.wav", BECKETT), ("two_cities.wav", TWO_CITIES)] {
             let samples = engines.recording(file);
@@ -192,9 +201,12 @@ async fn whisper_understands_every_voice() {
         stream.next().await.unwrap().unwrap();
         let first = begin.elapsed();
         drop(stream);
-        let samples = speak(&engine, SENTENCE).await;
-        let understood = engines.whisper(&samples);
-        let right = words_right(SENTENCE, &understood);
+        let mut understood = Vec::new();
+        for sentence in SENTENCES {
+            understood.push(engines.whisper(&speak(&engine, sentence).await));
+        }
+        let understood = understood.join(" ");
+        let right = words_right(&SENTENCES.join(" "), &understood);
         figure(&format!(
             "{}: {:.0} % of words, ready after {} ms, first audio after {} ms",
             engine.name(),
