@@ -8,6 +8,11 @@ use quarterdeck_ears::{Ear, EarEvent};
 use crate::sound::{RATE, hear, silence};
 
 /// Mono samples at 16 kHz of a sentence; `None` where there is no synthesiser.
+#[expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "where programs are required, and saying that one is not there"
+)]
 fn espeak(sentence: &str) -> Option<Vec<i16>> {
     let output = match Command::new("espeak-ng").args(["-v", "en", "--stdout", sentence]).output() {
         Ok(output) if output.status.success() => output.stdout,
