@@ -121,7 +121,7 @@ fn check_words(messages: &[ChatMessage]) {
                 .strip_prefix(&text)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(' ') || text.is_empty())
         };
-        assert!(answers.iter().any(|answer| is_beginning(answer)), "{text:?}");
+        assert!(answers.iter().any(is_beginning), "{text:?}");
     }
 }
 
