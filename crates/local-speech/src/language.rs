@@ -1,10 +1,5 @@
 //! Languages by their tags.
 
-/// Whether a tag such as `en-GB` says English.
-pub(crate) fn is_english(tag: &str) -> bool {
-    primary(tag).is_some_and(|language| language == "en")
-}
-
 /// The language of a tag without its region, in lower case: `de` for `de-AT`. `None` if it is no tag.
 pub(crate) fn primary(tag: &str) -> Option<String> {
     let language = tag.split(['-', '_']).next()?;
@@ -20,7 +15,6 @@ mod tests {
     fn a_tag_is_read_without_its_region() {
         assert_eq!(primary("de-AT").as_deref(), Some("de"));
         assert_eq!(primary("EN_us").as_deref(), Some("en"));
-        assert!(is_english("en") && !is_english("de"));
     }
 
     #[test]

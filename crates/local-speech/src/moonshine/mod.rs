@@ -16,7 +16,6 @@ use rten::{RunError, ThreadPool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::language::is_english;
 use network::{Decoded, DecodingEnd, Network};
 use vocabulary::Vocabulary;
 
@@ -117,10 +116,9 @@ impl SpeechToText for Moonshine {
 }
 
 impl MoonshineCore {
+    /// It knows English only and takes everything for it: the language of an utterance is that of a browser, whose user may
+    /// well speak another one.
     async fn transcribe(self: Arc<Self>, utterance: Utterance) -> Result<Transcript, SpeechError> {
-        if utterance.language.as_deref().is_some_and(|language| !is_english(language)) {
-            return Err(self.error(SpeechErrorKind::Refused, "it understands English only"));
-        }
         if utterance.samples.len() > MAX_UTTERANCE_SAMPLES {
             return Err(self.error(SpeechErrorKind::Refused, "the utterance is longer than five minutes"));
         }

@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use crate::language::{is_english, primary};
+use crate::language::primary;
 use output::{Fault, Output, channel};
 use piper::Piper;
 use resample::Resampler;
@@ -198,9 +198,7 @@ impl SynthesiserCore {
 impl Engine {
     async fn speak(&self, text: &str, language: &str, output: &mut Output) -> Result<(), Fault> {
         match self {
-            Self::Piper(_) if !is_english(language) => {
-                Err(Fault::new(SpeechErrorKind::Refused, "its voice speaks English only"))
-            }
+            // Its voice is English. Another language with an accent is better than silence.
             Self::Piper(piper) => piper.speak(text, output).await,
             Self::Say(program) => one_shot::say(program, text, output).await,
             Self::Espeak(program) => one_shot::espeak(program, language, text, output).await,
