@@ -23,13 +23,14 @@ const SLOW_PROVIDER = {
   audio: { partMs: 40, partsPerFrame: 2, speed: 0 },
   turnEnds: 'said',
   atEnd: 'again',
+  // Without a comma: a pause in it would be taken for silence.
   turns: [
     {
       begins: 'speech',
       heard: 'Tell me about the ship.',
       steps: [
         { wait: 800 },
-        { say: 'The Fram was built at Larvik by Colin Archer, who gave her round sides so that the ice would lift her and not crush her, and she carried three expeditions farther north and farther south than any other ship.' },
+        { say: 'The Fram was built at Larvik by Colin Archer who gave her round sides so that the ice would lift her and not crush her and she carried three expeditions farther north and farther south than any other ship of her time' },
       ],
     },
   ],
