@@ -39,7 +39,7 @@ test-clients: setup ## Run the tests with the AI SDK, OpenAI's clients and other
 
 test-speech: setup ## Run the tests with real speech: Moonshine, Piper and espeak-ng, judged by Whisper
 	@scripts/speech
-	cargo nextest run -p quarterdeck-local-speech
+	cargo nextest run --workspace --all-features -E "package(quarterdeck-local-speech) | test(local_engines)"
 
 test-browser: setup ## Run the tests of the page in Chromium, with a voice in its microphone
 	scripts/test-browser

@@ -71,7 +71,7 @@ pub type LiveConnecting =
     Pin<Box<dyn Future<Output = Result<Box<dyn LiveConnection>, LiveError>> + Send + 'static>>;
 
 /// What a conversation begins with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LiveSetup {
     /// Who the model is and what it should do.
     pub system: Arc<str>,
@@ -83,6 +83,8 @@ pub struct LiveSetup {
     pub history: Vec<LiveTurn>,
     /// Whether the last of it waits for an answer.
     pub asks: bool,
+    /// The user's language, `en` or `de-AT`, if it is known. A model that hears by itself finds out alone.
+    pub language: Option<String>,
 }
 
 /// Something that was said.
@@ -259,6 +261,13 @@ pub enum LiveInput<'a> {
         text: &'a str,
         /// Whether it should say something about it.
         asks: bool,
+    },
+    /// A call takes long, and there is silence. Where code speaks, it says the words; a model is asked for them.
+    Filler {
+        /// What to say.
+        words: &'a str,
+        /// A note that asks a model to say it.
+        request: &'a str,
     },
     /// What a call came to.
     Result(LiveResult<'a>),

@@ -16,7 +16,7 @@ use crate::conversation::Conversation;
 use crate::dialogue::Dialogue;
 use crate::hearing::{Heard, Hearing};
 use crate::input_audio::InputAudio;
-use crate::language::{Language, language_tag};
+use crate::language::Language;
 use crate::latency::Latency;
 use crate::model::Engines;
 use crate::voice::{Spoken, Voice};
@@ -39,9 +39,9 @@ pub(crate) struct Connection {
 impl Connection {
     /// `prefix` makes the ids of calls unlike those of any other connection.
     pub(crate) fn new(engines: Arc<Engines>, setup: LiveSetup, prefix: String) -> Self {
-        let LiveSetup { system, tools, history, asks, .. } = setup;
+        let LiveSetup { system, tools, history, asks, language, .. } = setup;
         let settings = &engines.settings;
-        let tag = language_tag(&system).map(str::to_owned).or_else(|| settings.language.clone());
+        let tag = language.or_else(|| settings.language.clone());
         let conversation = Conversation::new(engines.chat.name(), prefix, history);
         let dialogue = Dialogue::new(conversation, asks, Language::of(tag.as_deref()), settings);
         Self {
@@ -202,6 +202,7 @@ impl LiveConnection for Connection {
             LiveInput::SpeechEnded | LiveInput::AudioEnded => self.end_utterance(now),
             LiveInput::Text(text) => self.dialogue.on_text(text, now),
             LiveInput::Note { text, asks } => self.dialogue.on_note(text, asks, now),
+            LiveInput::Filler { words, .. } => self.dialogue.on_filler(words),
             LiveInput::Result(result) => self.dialogue.on_result(&result),
             LiveInput::Interrupt { heard } => self.dialogue.on_interrupt(heard, now),
             _ => {}

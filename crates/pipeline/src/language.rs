@@ -1,7 +1,5 @@
 //! The languages in which code itself has something to say.
 
-use quarterdeck_contracts::SITUATION_HEADING;
-
 /// A language with words of its own here. What is said in any other is said by the model alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
@@ -36,31 +34,15 @@ impl Language {
     }
 }
 
-/// The user's language, as the instruction states it where it speaks of this conversation.
-pub(crate) fn language_tag(system: &str) -> Option<&str> {
-    let situation = &system[system.rfind(SITUATION_HEADING)?..];
-    let (_, rest) = situation.split_once("their locale is ")?;
-    let end =
-        rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-').unwrap_or(rest.len());
-    Some(&rest[..end]).filter(|tag| !tag.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_language_is_in_the_instruction() {
-        let system = "Be kind.\n\n## Now\n\nThe user's time zone is UTC and their locale is de-AT. The conversation is spoken.";
-        assert_eq!(language_tag(system), Some("de-AT"));
-        assert_eq!(Language::of(language_tag(system)), Language::German);
-        assert_eq!(language_tag("their locale is de"), None);
-    }
-
-    #[test]
     fn an_unknown_language_is_english_and_a_foreign_one_is_not() {
         assert_eq!(Language::of(None), Language::English);
         assert_eq!(Language::of(Some("en-GB")), Language::English);
+        assert_eq!(Language::of(Some("de-AT")), Language::German);
         assert_eq!(Language::of(Some("nb-NO")), Language::Other);
     }
 }

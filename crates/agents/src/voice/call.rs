@@ -88,7 +88,7 @@ impl Call {
         let state = CallState::new(start, machine_session, Instant::now());
         Self {
             events: session.connect(),
-            provider: ProviderLink::new(core.model.clone(), brief),
+            provider: ProviderLink::new(core.model.clone(), brief, user.situation.locale.clone()),
             timer: Box::pin(tokio::time::sleep_until(state.next_tick())),
             core,
             session,

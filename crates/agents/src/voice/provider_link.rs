@@ -13,6 +13,8 @@ use crate::briefing::Brief;
 pub(super) struct ProviderLink {
     model: Arc<dyn LiveModel>,
     brief: Brief,
+    /// The user's, as a tag.
+    language: Option<String>,
     live: Option<Box<dyn LiveConnection>>,
     connecting: Option<LiveConnecting>,
     /// A connection that was opened and not accepted yet.
@@ -32,8 +34,8 @@ pub(super) enum ProviderEvent {
 }
 
 impl ProviderLink {
-    pub(super) fn new(model: Arc<dyn LiveModel>, brief: Brief) -> Self {
-        Self { model, brief, live: None, connecting: None, candidate: None, is_dirty: false }
+    pub(super) fn new(model: Arc<dyn LiveModel>, brief: Brief, language: Option<String>) -> Self {
+        Self { model, brief, language, live: None, connecting: None, candidate: None, is_dirty: false }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -87,6 +89,7 @@ impl ProviderLink {
             resume: replay.handle,
             history: replay.history,
             asks: replay.asks,
+            language: self.language.clone(),
         }));
     }
 

@@ -12,9 +12,6 @@ use crate::conversation::Delivery;
 use crate::playback::Playback;
 use crate::sentences::Sentences;
 
-/// How the agent asks for words that fill the silence while a tool takes long. They are for the moment and not for the
-/// history.
-const FILLER_REQUEST: &str = "Say only this, and then wait for its result: ";
 /// How much a client may lag behind the clock that ends a turn.
 const MAX_CLIENT_LAG: Duration = Duration::from_secs(2);
 
@@ -91,10 +88,6 @@ impl Dialogue {
             return self.conversation.add_note(note);
         }
         if self.conversation.awaits_results() {
-            if let Some((_, words)) = note.split_once(FILLER_REQUEST) {
-                let words = words.trim().trim_end_matches(']').to_owned();
-                return self.say(&words);
-            }
             // The model is asked with the results.
             self.turn.wants_answer = true;
             return self.conversation.add_note(note);
@@ -103,6 +96,14 @@ impl Dialogue {
         self.conversation.add_note(note);
         self.turn.is_open = true;
         self.turn.wants_answer = true;
+    }
+
+    /// Only while a call runs: later, the model has something to say itself. The words are for the moment and not for the
+    /// history.
+    pub(crate) fn on_filler(&mut self, words: &str) {
+        if self.conversation.awaits_results() {
+            self.say(words);
+        }
     }
 
     pub(crate) fn on_result(&mut self, result: &LiveResult<'_>) {

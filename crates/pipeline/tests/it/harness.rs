@@ -214,8 +214,7 @@ impl Talk {
         let pipeline = Pipeline::new(Arc::new(chat), Arc::new(ear), Arc::new(voice), settings);
         assert!(pipeline.relies_on_ear());
         assert_eq!(pipeline.name(), "pipeline/fake/chat");
-        let setup =
-            LiveSetup { system: "Be brief.".into(), tools: Arc::new([]), resume: None, history, asks };
+        let setup = LiveSetup { system: "Be brief.".into(), history, asks, ..LiveSetup::default() };
         let connection = pipeline.connect(setup).await.unwrap();
         Self { script, connection, lines: vec![], calls: vec![], ends: None, got: Duration::ZERO }
     }

@@ -65,8 +65,7 @@ async fn perform(talk: &mut Talk, action: Action) {
         Action::Text => talk.send(LiveInput::Text("What about it?")),
         Action::Note(asks) => talk.send(LiveInput::Note { text: "[Note: something]", asks }),
         Action::Filler => {
-            let text = "[Note: Say only this, and then wait for its result: One moment.]";
-            talk.send(LiveInput::Note { text, asks: true });
+            talk.send(LiveInput::Filler { words: "One moment.", request: "[Note: Say: One moment.]" })
         }
         Action::Interrupt(heard) => {
             talk.send(LiveInput::Interrupt { heard: heard.map(Duration::from_millis) });

@@ -83,9 +83,10 @@ async fn a_filler_is_spoken_while_a_call_runs_and_the_model_is_not_asked() {
     let mut talk = Talk::open(script([calls("", &["slow"]), says("It is free.")])).await;
     talk.send(LiveInput::Text("Is it free?"));
     talk.run_until("calls").await;
-    let text =
-        "[Note: A tool takes a moment. Say only this, and then wait for its result: One moment, please.]";
-    talk.send(LiveInput::Note { text, asks: true });
+    talk.send(LiveInput::Filler {
+        words: "One moment, please.",
+        request: "[Note: Say: One moment, please.]",
+    });
     talk.run_until("audio").await;
     assert_eq!(talk.requests(), 1);
     assert_eq!(*talk.script.sentences.lock().unwrap(), ["One moment, please."]);

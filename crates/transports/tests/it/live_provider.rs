@@ -124,13 +124,7 @@ pub(crate) fn owned(event: LiveEvent<'_>) -> LiveEvent<'static> {
 }
 
 pub(crate) fn opening() -> LiveSetup {
-    LiveSetup {
-        system: "You are a terse assistant.".into(),
-        tools: Arc::new([]),
-        resume: None,
-        history: Vec::new(),
-        asks: false,
-    }
+    LiveSetup { system: "You are a terse assistant.".into(), ..LiveSetup::default() }
 }
 
 pub(crate) fn envelope(answer: HandlerAnswer) -> ToolResponse {

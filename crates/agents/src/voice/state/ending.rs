@@ -181,7 +181,8 @@ impl<S: CallSession> CallState<S> {
             return;
         }
         let note = format!("A tool takes a moment. Say only this, and then wait for its result: {filler}");
-        self.send_provider(ProviderOutput::Note { text: format_notes(&[note]), asks: true });
+        let (words, request) = (filler.clone(), format_notes(&[note]));
+        self.send_provider(ProviderOutput::Filler { words, request });
     }
 
     fn check_end(&mut self) {

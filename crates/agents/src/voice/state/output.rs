@@ -122,6 +122,7 @@ pub(in crate::voice) enum ProviderOutput {
     SpeechEnded,
     Text(String),
     Note { text: String, asks: bool },
+    Filler { words: String, request: String },
     Result { id: Option<String>, name: String, response: Arc<ToolResponse>, is_silent: bool, is_last: bool },
     Interrupt { heard: Option<Duration> },
 }
@@ -134,6 +135,7 @@ impl ProviderOutput {
             Self::SpeechEnded => LiveInput::SpeechEnded,
             Self::Text(text) => LiveInput::Text(text),
             Self::Note { text, asks } => LiveInput::Note { text, asks: *asks },
+            Self::Filler { words, request } => LiveInput::Filler { words, request },
             Self::Result { id, name, response, is_silent, is_last } => LiveInput::Result(LiveResult {
                 id: id.as_deref(),
                 name,

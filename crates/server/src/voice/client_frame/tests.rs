@@ -77,7 +77,10 @@ fn an_invalid_message_is_explained() {
         (r#"{"type":"text","text":" \n"}"#, "The text is empty."),
         (&long, "at most 4000 characters"),
         (r#"{"type":"confirm","token":"t","approve":"yes"}"#, "expected a boolean"),
-        (r#"{"type":"playback","state":"begun"}"#, "unknown variant `begun`, expected `playing` or `drained`"),
+        (
+            r#"{"type":"playback","state":"begun"}"#,
+            "unknown variant `begun`, expected `playing` or `drained`",
+        ),
         (r#"{"type":"start","audio":"mp3"}"#, "unknown variant `mp3`"),
         (r#"{"type":"audio","data":"AAA"}"#, "not padded base64"),
         (r#"{"type":"audio","data":"AA A"}"#, "not padded base64"),

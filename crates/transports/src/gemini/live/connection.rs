@@ -180,6 +180,7 @@ impl LiveConnection for Connection {
             LiveInput::AudioEnded => self.socket.send(&frames::audio_ended()),
             LiveInput::Text(text) => self.send_text(frames::text(&self.profile, text, true)),
             LiveInput::Note { text, asks } => self.send_text(frames::text(&self.profile, text, asks)),
+            LiveInput::Filler { request, .. } => self.send_text(frames::text(&self.profile, request, true)),
             LiveInput::Result(result) => {
                 self.socket.send(&frames::result(&self.profile, &result));
                 self.state.mark_answered(result.id.unwrap_or(result.name));

@@ -111,9 +111,7 @@ fn declare_native(name: &str, description: &str, parameters: &Value) -> Value {
 
 /// Reports options for which the provider would close the connection.
 fn check_options(config: &GeminiLiveConfig, profile: &Profile) -> Result<(), ConfigError> {
-    let empty =
-        LiveSetup { system: "".into(), tools: Arc::new([]), resume: None, history: Vec::new(), asks: false };
-    let setup = setup(config, profile, &empty);
+    let setup = setup(config, profile, &LiveSetup::default());
     let refused = |(at, only): &&(&'static str, Option<bool>)| {
         let value = setup["setup"].pointer(at);
         value.is_some_and(|value| only.is_none_or(|only| *value == Value::Bool(only)))

@@ -72,6 +72,10 @@ impl TurnTaking {
                     self.request_response();
                 }
             }
+            LiveInput::Filler { request, .. } => {
+                self.out.push(messages::message_item(Role::System, request));
+                self.request_response();
+            }
             LiveInput::Result(result) => self.answer(result),
             LiveInput::Interrupt { heard } => self.interrupt(*heard, now),
             _ => {}

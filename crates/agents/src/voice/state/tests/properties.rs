@@ -160,7 +160,9 @@ impl Observer {
 
 fn sent_texts(call: &TestCall) -> impl Iterator<Item = String> {
     call.sent.iter().flat_map(|message| match message {
-        ProviderOutput::Text(text) | ProviderOutput::Note { text, .. } => tokens(text).collect::<Vec<_>>(),
+        ProviderOutput::Text(text)
+        | ProviderOutput::Note { text, .. }
+        | ProviderOutput::Filler { request: text, .. } => tokens(text).collect::<Vec<_>>(),
         _ => Vec::new(),
     })
 }

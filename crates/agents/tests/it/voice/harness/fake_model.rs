@@ -140,6 +140,7 @@ impl LiveConnection for FakeConnection {
             LiveInput::Audio(audio) => format!("audio {}", audio.samples_len()),
             LiveInput::AudioEnded => "audio ended".into(),
             LiveInput::Text(text) => format!("text {text}"),
+            LiveInput::Filler { request, .. } => format!("filler {request}"),
             LiveInput::Note { text, asks } => format!("note asks={asks} {text}"),
             LiveInput::Result(result) => {
                 let silent = if result.is_silent { " silent" } else { "" };
