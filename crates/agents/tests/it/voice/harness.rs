@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, SpeechEngines, VoiceAgent};
 use quarterdeck_agents::{Prompts, Situation, text::User};
 use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
@@ -155,6 +155,7 @@ fn agent(
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model,
+        engines: SpeechEngines::default(),
         prompts: Prompts::default(),
         settings,
     })

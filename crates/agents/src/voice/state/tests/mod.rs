@@ -4,6 +4,7 @@ mod farewells;
 mod harness;
 mod hearing;
 mod properties;
+mod questions;
 
 use std::time::Duration;
 
