@@ -108,9 +108,7 @@ impl Interruption {
             InterruptedResponse::Known
         } else if was_superseded {
             InterruptedResponse::Older
-        } else if self.suppressed.take_if(|suppressed| suppressed.has_started).is_some() {
-            InterruptedResponse::Known
-        } else if was_spoken_over {
+        } else if self.suppressed.take_if(|suppressed| suppressed.has_started).is_some() || was_spoken_over {
             InterruptedResponse::Known
         } else if awaits_answer {
             InterruptedResponse::Older

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(playback.heard(begin + ms(600)), Some(ms(500)));
         assert_eq!(playback.played(begin + ms(60_000)), ms(2_000));
         assert!(!playback.is_playing(begin + ms(60_000)));
-        assert_eq!(playback.unplayed(), ms(2_000), "nobody has confirmed it");
+        assert_eq!(playback.unplayed(), ms(2_000), "the client has not confirmed it");
     }
 
     #[test]

@@ -141,6 +141,20 @@ pub(super) struct RunningCall {
     batch: usize,
 }
 
+/// What came of questions that are asked by voice.
+#[derive(Default)]
+pub(super) struct Questions {
+    /// Questions that were to be spoken, and answers to be transcribed.
+    pub(super) spoken: Vec<(u64, String)>,
+    pub(super) transcribing: Vec<(u64, usize)>,
+    /// Decisions that were taken, with the words of spoken ones.
+    pub(super) resolved: Vec<(String, ConfirmationAnswer, Option<SpokenReply>)>,
+    /// What the session says to the next decision.
+    pub(super) refusal: Option<ToolError>,
+    /// Samples that were held back from the provider and then sent.
+    pub(super) held_samples: usize,
+}
+
 pub(super) struct TestCall {
     pub(super) state: CallState<FakeSession>,
     pub(super) now: Instant,
@@ -156,15 +170,7 @@ pub(super) struct TestCall {
     pub(super) fates: BTreeMap<AnswerId, Fate>,
     batches: usize,
     pub(super) replayed_frames: usize,
-    /// Questions that were to be spoken, and answers to be transcribed.
-    pub(super) spoken: Vec<(u64, String)>,
-    pub(super) transcribing: Vec<(u64, usize)>,
-    /// Decisions that were taken, with the words of spoken ones.
-    pub(super) resolved: Vec<(String, ConfirmationAnswer, Option<SpokenReply>)>,
-    /// What the session says to the next decision.
-    pub(super) refusal: Option<ToolError>,
-    /// Samples that were held back from the provider and then sent.
-    pub(super) held_samples: usize,
+    pub(super) questions: Questions,
 }
 
 impl TestCall {
@@ -228,11 +234,7 @@ impl TestCall {
             fates: BTreeMap::new(),
             batches: 0,
             replayed_frames: 0,
-            spoken: Vec::new(),
-            transcribing: Vec::new(),
-            resolved: Vec::new(),
-            refusal: None,
-            held_samples: 0,
+            questions: Questions::default(),
         };
         call.perform();
         call
@@ -468,20 +470,20 @@ impl TestCall {
                 self.line(format_args!("provider: {frames} frames of input audio"));
             }
             Output::DropClientAudio | Output::PingClient | Output::DetachClient => {}
-            Output::SpeakQuestion { number, text, .. } => self.spoken.push((number, text)),
+            Output::SpeakQuestion { number, text, .. } => self.questions.spoken.push((number, text)),
             Output::TranscribeAnswer { number, samples, .. } => {
-                self.transcribing.push((number, samples.len()))
+                self.questions.transcribing.push((number, samples.len()))
             }
             Output::StopQuestion => {}
             Output::SendHeldAudio(samples) => {
-                self.held_samples += samples.len();
+                self.questions.held_samples += samples.len();
                 self.line(format_args!("provider: held audio"));
             }
             Output::ResolveConfirmation { token, answer, spoken } => {
                 self.line(format_args!("resolve {token}"));
-                self.resolved.push((token.clone(), answer, spoken));
+                self.questions.resolved.push((token.clone(), answer, spoken));
                 let mut answer = Some(self.hold("confirmed-call", "pay"));
-                if let (Some(error), Some(answer)) = (self.refusal.take(), &mut answer) {
+                if let (Some(error), Some(answer)) = (self.questions.refusal.take(), &mut answer) {
                     answer.response = Arc::new(HandlerAnswer::failure(error).stamp(meta()));
                 }
                 self.feed(Input::ConfirmationResolved { token, answer });

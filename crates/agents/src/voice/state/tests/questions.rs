@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    ConfirmBy, ConfirmationAnswer, ConfirmationCode, ConfirmationRequest, ConfirmationToken, LiveErrorKind,
-    LiveEvent, Transcript, TranscriptPiece, TranscriptStage,
+    ConfirmBy, ConfirmationAnswer, ConfirmationCode, ConfirmationRequest, ConfirmationToken, ErrorType,
+    LiveErrorKind, LiveEvent, ToolError, Transcript, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{Listen, PendingEnd};
 use quarterdeck_testkit::sound::{Noise, speech};
@@ -51,7 +51,7 @@ impl TestCall {
 
     /// Two seconds of speech come for the question that was to be spoken last.
     fn speak_question(&mut self) {
-        let (number, _) = self.spoken.last().expect("a question").clone();
+        let (number, _) = self.questions.spoken.last().expect("a question").clone();
         for piece in VOICE[..48_000].chunks(4_800) {
             let now = self.now;
             assert!(self.state.admit_question_audio(number, &pcm(piece), now));
@@ -79,13 +79,13 @@ impl TestCall {
     }
 
     fn transcribe(&mut self, words: &str, confidence: Option<f32>) {
-        let (number, _) = *self.transcribing.last().expect("an answer is transcribed");
+        let (number, _) = *self.questions.transcribing.last().expect("an answer is transcribed");
         let transcript = Some(Transcript { text: words.into(), confidence });
         self.feed(Input::AnswerTranscribed { number, transcript });
     }
 
     fn decisions(&self) -> Vec<(&str, ConfirmationAnswer)> {
-        self.resolved.iter().map(|(token, answer, _)| (token.as_str(), *answer)).collect()
+        self.questions.resolved.iter().map(|(token, answer, _)| (token.as_str(), *answer)).collect()
     }
 }
 
@@ -106,20 +106,20 @@ const APPROVED: [(&str, ConfirmationAnswer); 1] = [("t1", ConfirmationAnswer::Ap
 #[test]
 fn an_honest_yes_confirms_once() {
     let mut call = asked();
-    assert_eq!(call.spoken[0].1, "Please confirm: Pay 20 euros to Ann. Please say yes or no.");
+    assert_eq!(call.questions.spoken[0].1, "Please confirm: Pay 20 euros to Ann. Please say yes or no.");
     let before = call.now;
     call.answer("Yes, please.", Some(0.9));
     assert_eq!(call.decisions(), APPROVED);
-    let words = call.resolved[0].2.clone().expect("it was spoken");
+    let words = call.questions.resolved[0].2.clone().expect("it was spoken");
     assert_eq!((words.transcript.as_str(), words.confidence), ("Yes, please.", Some(0.9)));
     let began = words.began_at - before;
     assert!((ms(350)..ms(550)).contains(&began), "{began:?}");
-    let (_, samples) = call.transcribing[0];
+    let (_, samples) = call.questions.transcribing[0];
     assert!((16 * 600..16 * 2_000).contains(&samples), "with what was before and after it: {samples}");
     call.transcribe("Yes.", Some(0.9));
     call.say(&USER, 600);
     call.play(Step::Wait(ms(40_000)));
-    assert_eq!((call.decisions(), call.spoken.len()), (APPROVED.to_vec(), 1));
+    assert_eq!((call.decisions(), call.questions.spoken.len()), (APPROVED.to_vec(), 1));
 }
 
 #[test]
@@ -138,9 +138,9 @@ fn a_question_waits_until_the_client_has_reported_that_all_was_played() {
     call.request_confirmation("t1", ConfirmBy::Any);
     call.play(Step::Provider(LiveEvent::TurnComplete { more_follows: false }));
     call.play(Step::Wait(ms(5_000)));
-    assert_eq!(call.spoken, [], "by the clock it is over, but the client has not said so");
+    assert_eq!(call.questions.spoken, [], "by the clock it is over, but the client has not said so");
     call.play(Step::Client(ClientMessage::Drained));
-    assert_eq!(call.spoken.len(), 1);
+    assert_eq!(call.questions.spoken.len(), 1);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_the_model_says_and_does_confirms_nothing() {
     call.play(Step::Provider(heard("yes")));
     call.play(Step::Client(ClientMessage::Text("yes")));
     call.play(Step::Wait(ms(20_000)));
-    assert_eq!((call.decisions(), call.transcribing.len()), (vec![], 0));
+    assert_eq!((call.decisions(), call.questions.transcribing.len()), (vec![], 0));
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn the_echo_of_the_model_is_no_answer() {
     call.play(Step::UserIsSilent(ms(400)));
     call.play(Step::ModelSpeaks(ms(2_000)));
     call.say(&USER, 600);
-    assert_eq!(call.transcribing, [], "the model speaks, so the question was withdrawn");
+    assert_eq!(call.questions.transcribing, [], "the model speaks, so the question was withdrawn");
     assert_eq!(call.decisions(), []);
 }
 
@@ -171,10 +171,10 @@ fn only_what_was_said_before_the_model_spoke_is_understood() {
     call.play(Step::UserIsSilent(ms(400)));
     call.hear_frames(&USER, ms(600));
     call.play(Step::ModelSpeaks(ms(2_000)));
-    let (_, samples) = call.transcribing[0];
+    let (_, samples) = call.questions.transcribing[0];
     call.hear_frames(&RECORDED, ms(1_000));
     assert!(samples <= 16 * 900, "{samples}");
-    assert_eq!(call.transcribing.len(), 1);
+    assert_eq!(call.questions.transcribing.len(), 1);
     call.transcribe("Yes.", None);
     assert_eq!(call.decisions(), APPROVED);
 }
@@ -189,7 +189,7 @@ fn a_recording_of_our_own_voice_is_no_answer() {
         .map(|sample| (f32::from(*sample) * 0.5 + noise.sample() * 50.0) as i16)
         .collect();
     call.say(&played, 700);
-    assert_eq!((call.transcribing.len(), call.decisions()), (0, vec![]));
+    assert_eq!((call.questions.transcribing.len(), call.decisions()), (0, vec![]));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_yes_that_began_while_we_were_speaking_is_no_answer() {
     call.hear_frames(&USER, ms(1_300));
     call.play(Step::Client(ClientMessage::Drained));
     call.play(Step::UserIsSilent(ms(800)));
-    assert_eq!((call.transcribing.len(), call.decisions()), (0, vec![]));
+    assert_eq!((call.questions.transcribing.len(), call.decisions()), (0, vec![]));
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_yes_that_began_within_300_ms_of_the_end_is_no_answer() {
     let mut call = asked();
     call.play(Step::UserIsSilent(ms(100)));
     call.say(&USER, 600);
-    assert_eq!(call.transcribing, []);
+    assert_eq!(call.questions.transcribing, []);
     call.say(&USER, 600);
     call.transcribe("Yes.", None);
     assert_eq!(call.decisions(), APPROVED, "the next one is");
@@ -224,7 +224,7 @@ fn a_report_from_before_the_question_was_played_opens_no_window() {
     call.play(Step::Client(ClientMessage::Played(ms(90_000))));
     call.play(Step::UserIsSilent(ms(500)));
     call.say(&USER, 600);
-    assert_eq!(call.transcribing, []);
+    assert_eq!(call.questions.transcribing, []);
 }
 
 #[test]
@@ -249,10 +249,13 @@ fn with_two_questions_open_neither_is_answered_by_voice() {
     call.transcribe("Yes.", Some(0.99));
     call.say(&USER, 600);
     call.play(Step::Wait(ms(30_000)));
-    assert_eq!((call.decisions(), call.spoken.len(), call.transcribing.len()), (vec![], 1, 1));
+    assert_eq!(
+        (call.decisions(), call.questions.spoken.len(), call.questions.transcribing.len()),
+        (vec![], 1, 1)
+    );
     call.play(Step::Client(ClientMessage::Confirm { token: "t2", is_approved: false }));
     call.play(Step::Wait(ms(300)));
-    assert_eq!(call.spoken.len(), 2, "the one that is left is asked anew");
+    assert_eq!(call.questions.spoken.len(), 2, "the one that is left is asked anew");
 }
 
 #[test]
@@ -262,10 +265,14 @@ fn no_answer_and_noise_confirm_nothing() {
     let hiss: Vec<i16> = (0..16 * 5_000).map(|_| (noise.sample() * 3_000.0) as i16).collect();
     call.hear_frames(&hiss, ms(5_000));
     call.play(Step::UserIsSilent(ms(12_000)));
-    assert_eq!((call.transcribing.len(), call.decisions()), (0, vec![]));
+    assert_eq!((call.questions.transcribing.len(), call.decisions()), (0, vec![]));
     call.say(&USER, 600);
     call.play(Step::Wait(ms(30_000)));
-    assert_eq!((call.transcribing.len(), call.spoken.len()), (0, 1), "after 15 s only the page is left");
+    assert_eq!(
+        (call.questions.transcribing.len(), call.questions.spoken.len()),
+        (0, 1),
+        "after 15 s only the page is left"
+    );
 }
 
 #[test]
@@ -281,16 +288,20 @@ fn an_unclear_answer_is_asked_about_once_more() {
         call.answer(words, confidence);
         assert_eq!(call.decisions(), [], "{words} {confidence:?}");
         call.play(Step::Wait(ms(3_000)));
-        assert_eq!(call.spoken.len(), 2);
+        assert_eq!(call.questions.spoken.len(), 2);
         assert!(
-            call.spoken[1].1.starts_with("That was not an answer. Please confirm: Pay 20"),
+            call.questions.spoken[1].1.starts_with("That was not an answer. Please confirm: Pay 20"),
             "{:?}",
-            call.spoken
+            call.questions.spoken
         );
         call.play_question();
         call.answer(words, confidence);
         call.play(Step::Wait(ms(30_000)));
-        assert_eq!((call.decisions(), call.spoken.len()), (vec![], 2), "then only the page is left");
+        assert_eq!(
+            (call.decisions(), call.questions.spoken.len()),
+            (vec![], 2),
+            "then only the page is left"
+        );
     }
 }
 
@@ -309,7 +320,7 @@ fn in_a_language_without_a_grammar_nothing_is_asked() {
     let mut call = TestCall::asking(spoken("it", Listen::Own), false);
     call.request_confirmation("t1", ConfirmBy::Any);
     call.play(Step::Wait(ms(5_000)));
-    assert_eq!(call.spoken, []);
+    assert_eq!(call.questions.spoken, []);
 }
 
 #[test]
@@ -341,7 +352,7 @@ fn a_tool_that_demands_the_page_is_not_asked_about() {
     call.request_confirmation("t1", ConfirmBy::Page);
     call.play(Step::Wait(ms(5_000)));
     call.say(&USER, 600);
-    assert_eq!((call.spoken.len(), call.transcribing.len()), (0, 0));
+    assert_eq!((call.questions.spoken.len(), call.questions.transcribing.len()), (0, 0));
 }
 
 #[test]
@@ -353,7 +364,7 @@ fn a_tool_that_demands_a_code_takes_its_digits_and_no_yes() {
     call.play_question();
     call.answer("Four zero seven one.", None);
     assert_eq!(call.decisions(), APPROVED);
-    assert_eq!(call.resolved[0].2.as_ref().and_then(|words| words.code.as_deref()), Some("4071"));
+    assert_eq!(call.questions.resolved[0].2.as_ref().and_then(|words| words.code.as_deref()), Some("4071"));
 }
 
 #[test]
@@ -361,7 +372,7 @@ fn a_question_is_withdrawn_when_the_model_speaks_and_asked_again_twice() {
     let mut call = TestCall::asking(spoken("en", Listen::Own), false);
     call.request_confirmation("t1", ConfirmBy::Any);
     for asked in 1..=3 {
-        assert_eq!(call.spoken.len(), asked);
+        assert_eq!(call.questions.spoken.len(), asked);
         call.speak_question();
         call.play(Step::ModelSpeaks(ms(500)));
         call.play(Step::Provider(LiveEvent::TurnComplete { more_follows: false }));
@@ -369,7 +380,7 @@ fn a_question_is_withdrawn_when_the_model_speaks_and_asked_again_twice() {
         call.play(Step::Client(ClientMessage::Drained));
         call.play(Step::Wait(ms(3_000)));
     }
-    assert_eq!(call.spoken.len(), 3, "then only the page is left");
+    assert_eq!(call.questions.spoken.len(), 3, "then only the page is left");
 }
 
 #[test]
@@ -379,19 +390,19 @@ fn a_client_that_comes_back_is_asked_anew() {
     call.play(Step::AttachClient);
     call.play(Step::UserIsSilent(ms(500)));
     call.say(&USER, 600);
-    assert_eq!(call.transcribing, []);
+    assert_eq!(call.questions.transcribing, []);
     call.play(Step::Wait(ms(4_000)));
-    assert_eq!(call.spoken.len(), 2);
+    assert_eq!(call.questions.spoken.len(), 2);
 }
 
 #[test]
 fn a_question_that_cannot_be_spoken_is_left_to_the_page() {
     let mut call = TestCall::asking(spoken("en", Listen::Own), false);
     call.request_confirmation("t1", ConfirmBy::Any);
-    let (number, _) = call.spoken[0];
+    let (number, _) = call.questions.spoken[0];
     call.feed(Input::QuestionFailed { number });
     call.play(Step::Wait(ms(30_000)));
-    assert_eq!(call.spoken.len(), 1);
+    assert_eq!(call.questions.spoken.len(), 1);
 }
 
 #[test]
@@ -400,7 +411,7 @@ fn a_model_that_relies_on_our_ear_is_not_told_of_an_answer() {
     call.request_confirmation("t1", ConfirmBy::Any);
     call.play_question();
     call.answer("Yes.", None);
-    assert_eq!((call.decisions(), call.sent.len(), call.held_samples), (APPROVED.to_vec(), 0, 0));
+    assert_eq!((call.decisions(), call.sent.len(), call.questions.held_samples), (APPROVED.to_vec(), 0, 0));
 }
 
 #[test]
@@ -410,11 +421,25 @@ fn what_was_no_answer_is_heard_by_a_model_that_relies_on_our_ear() {
     call.play_question();
     call.answer("Make it thirty euros.", None);
     assert_eq!(call.sent, [ProviderOutput::SpeechStarted, ProviderOutput::SpeechEnded]);
-    assert!(call.held_samples > 16 * 800, "{}", call.held_samples);
+    assert!(call.questions.held_samples > 16 * 800, "{}", call.questions.held_samples);
     let log = call.log();
     let order = ["provider: SpeechStarted", "provider: held audio", "provider: SpeechEnded"]
         .map(|line| log.find(line));
     assert!(order.is_sorted() && order[0].is_some(), "{log}");
+}
+
+#[test]
+fn a_wrong_code_leaves_the_question_open_and_is_asked_about_once_more() {
+    let mut call = asked_by(ConfirmBy::Code);
+    call.questions.refusal = Some(ToolError {
+        details: Some(json!({ "spokenRefusal": "wrong_code" })),
+        ..ToolError::new(ErrorType::ConfirmationRequired, "Say the code that is shown.")
+    });
+    call.answer("Four zero seven two.", None);
+    call.play(Step::Wait(ms(3_000)));
+    call.play_question();
+    call.answer("Four zero seven one.", None);
+    assert_eq!(call.decisions(), [APPROVED[0], APPROVED[0]]);
 }
 
 fn piece(text: &str, stage: TranscriptStage) -> Step {
@@ -438,7 +463,7 @@ fn the_providers_final_transcript_of_the_answer_counts_where_that_is_configured(
     call.play(piece("Yes", TranscriptStage::Segment));
     assert_eq!(call.decisions(), [], "more may follow");
     call.play(piece(".", TranscriptStage::Final));
-    assert_eq!((call.decisions(), call.transcribing.len()), (APPROVED.to_vec(), 0));
+    assert_eq!((call.decisions(), call.questions.transcribing.len()), (APPROVED.to_vec(), 0));
 }
 
 #[test]
@@ -450,7 +475,7 @@ fn a_providers_transcript_of_something_older_does_not_count() {
     call.say(&USER, 600);
     call.request_confirmation("t1", ConfirmBy::Any);
     call.play(Step::Wait(ms(5_000)));
-    assert_eq!(call.spoken, [], "the words of the last utterance are still to come");
+    assert_eq!(call.questions.spoken, [], "the words of the last utterance are still to come");
 }
 
 #[test]
