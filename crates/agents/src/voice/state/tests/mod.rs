@@ -3,6 +3,7 @@
 mod farewells;
 mod harness;
 mod hearing;
+mod playback;
 mod properties;
 mod questions;
 
