@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use quarterdeck_agents::voice::SpeechEngines;
 use quarterdeck_contracts::{ChatModel, ImageProvider, LiveConnecting, LiveModel, LiveSetup, Provider};
 use quarterdeck_rehearsal::{Rehearsal, Script};
 use quarterdeck_simulator::live::{LiveSimulator, Substitute};
@@ -71,22 +72,36 @@ pub(crate) fn image_provider(model: &ImageModel) -> anyhow::Result<Arc<dyn Image
 pub(crate) struct VoiceModel {
     pub(crate) model: Arc<dyn LiveModel>,
     pub(crate) engines: Option<String>,
+    /// What questions are asked with by voice.
+    pub(crate) question_engines: SpeechEngines,
 }
 
 impl VoiceModel {
     fn new(model: impl LiveModel + 'static) -> Self {
-        Self { model: Arc::new(model), engines: None }
+        Self { model: Arc::new(model), engines: None, question_engines: SpeechEngines::default() }
+    }
+
+    /// Asks by voice with the engines of the configuration, if that is switched on.
+    async fn with_questions(mut self, config: &Config) -> Self {
+        self.question_engines =
+            speech::question_engines(&config.speech, config.policy.spoken_confirmation).await;
+        self
     }
 }
 
 /// The configured voice model. A pipeline whose engines are missing is replaced by the simulator, with a warning.
 pub(crate) async fn live_model(config: &Config, chat: &Arc<dyn ChatModel>) -> anyhow::Result<VoiceModel> {
     Ok(match &config.voice.provider {
-        LiveProvider::Gemini(config) => VoiceModel::new(GeminiLive::new(*config.clone())?),
-        LiveProvider::OpenAi(config) => VoiceModel::new(OpenAiRealtime::new(*config.clone())?),
+        LiveProvider::Gemini(gemini) => {
+            VoiceModel::new(GeminiLive::new(*gemini.clone())?).with_questions(config).await
+        }
+        LiveProvider::OpenAi(openai) => {
+            VoiceModel::new(OpenAiRealtime::new(*openai.clone())?).with_questions(config).await
+        }
         LiveProvider::Pipeline => match speech::pipeline(&config.speech, chat.clone()).await {
-            Ok(WiredPipeline { model, hears_with, speaks_with }) => VoiceModel {
+            Ok(WiredPipeline { model, hears_with, speaks_with, engines }) => VoiceModel {
                 model,
+                question_engines: engines,
                 engines: Some(format!("it hears with {hears_with} and speaks with {speaks_with}")),
             },
             Err(error) => {

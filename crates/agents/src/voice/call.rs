@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
-use futures_util::stream::{BoxStream, FuturesUnordered, SelectAll};
-use quarterdeck_contracts::{LiveEvent, LiveInput};
-use quarterdeck_runtime::{ClientEvent, Connection, PendingEnd, Reply, Session};
+use quarterdeck_contracts::{Audio, ConfirmationAnswer, LiveEvent, LiveInput};
+use quarterdeck_runtime::{
+    ClientEvent, ConfirmationDecision, Connection, DecisionSource, PendingEnd, Reply, Session, SpokenWords,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
 
@@ -20,9 +21,10 @@ use super::journal::{self, Journal};
 use super::link::{ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
 use super::open::OpenedSession;
 use super::provider_link::{ProviderEvent, ProviderLink};
+use super::question_tasks::QuestionEvent;
 use super::session::RuntimeSession;
-use super::state::{CallIdentity, CallStart, CallState, Input, Output};
-use super::tasks::{BatchReply, ConfirmationTask, ResolvedConfirmation, replies, resolve_confirmation};
+use super::state::{CallIdentity, CallStart, CallState, Input, Output, SpokenReply};
+use super::tasks::{BatchReply, CallTasks, ResolvedConfirmation, replies, resolve_confirmation};
 use crate::prompt::ToldTime;
 use crate::text::User;
 
@@ -37,8 +39,7 @@ pub(super) struct Call {
     pub(super) provider: ProviderLink,
     /// Whether the provider was polled first the last time; the two links take turns.
     polled_provider_first: bool,
-    replies: SelectAll<BoxStream<'static, BatchReply>>,
-    confirmations: FuturesUnordered<ConfirmationTask>,
+    tasks: CallTasks,
     answers: Answers,
     stopping: watch::Receiver<Option<Instant>>,
     timer: Pin<Box<Sleep>>,
@@ -54,6 +55,7 @@ enum Wake {
     Session(Option<ClientEvent>),
     Reply(BatchReply),
     Confirmation(ResolvedConfirmation),
+    Question(QuestionEvent),
     Stopping,
     Timer,
     /// The client has taken enough of what was queued for it: the provider may be read again.
@@ -82,6 +84,7 @@ impl Call {
             journal,
             is_resumed,
             pending_request,
+            spoken: core.spoken_questions(user),
             stop_deadline: *stopping.borrow(),
         };
         let machine_session = RuntimeSession::new(core.clone(), session.clone(), brief.describes);
@@ -96,8 +99,7 @@ impl Call {
             incoming,
             active,
             polled_provider_first: false,
-            replies: SelectAll::new(),
-            confirmations: FuturesUnordered::new(),
+            tasks: CallTasks::default(),
             answers: Answers::default(),
             stopping,
             backpressure: Backpressure::default(),
@@ -111,6 +113,7 @@ impl Call {
         while !self.state.is_ended() {
             let wake = self.wait().await;
             self.handle(wake);
+            self.perform_outputs();
             if self.state.has_notes() {
                 self.feed(Input::BatchDone);
             }
@@ -122,13 +125,15 @@ impl Call {
 
     async fn wait(&mut self) -> Wake {
         let may_read = self.backpressure.may_read(self.client.as_mut(), self.session.id());
-        let Self { client, incoming, provider, polled_provider_first, events, replies, .. } = self;
-        let (confirmations, stopping, timer) = (&mut self.confirmations, &mut self.stopping, &mut self.timer);
+        let Self { client, incoming, provider, polled_provider_first, events, tasks, .. } = self;
+        let CallTasks { replies, confirmations, question } = tasks;
+        let (stopping, timer) = (&mut self.stopping, &mut self.timer);
         tokio::select! {
             wake = poll_fn(|context| poll_links(client, provider, may_read, polled_provider_first, context)) => wake,
             event = events.next_event() => Wake::Session(event),
             Some(reply) = replies.next(), if !replies.is_empty() => Wake::Reply(reply),
             Some(resolved) = confirmations.next(), if !confirmations.is_empty() => Wake::Confirmation(resolved),
+            event = question.next(may_read) => Wake::Question(event),
             command = incoming.recv() => Wake::Command(command),
             Ok(()) = stopping.changed() => Wake::Stopping,
             () = timer => Wake::Timer,
@@ -159,6 +164,7 @@ impl Call {
                 let answer = answer.map(|answer| self.answers.hold(answer));
                 self.feed(Input::ConfirmationResolved { token, answer });
             }
+            Wake::Question(event) => self.on_question_event(event),
             Wake::Stopping => {
                 let deadline = *self.stopping.borrow_and_update();
                 if let Some(deadline) = deadline {
@@ -207,11 +213,20 @@ impl Call {
             Output::AcceptConnection => self.provider.accept(),
             Output::RejectConnection => self.provider.reject(),
             Output::Submit { calls, requested, generation } => {
-                self.replies.push(replies(self.events.submit(calls), requested, generation));
+                self.tasks.replies.push(replies(self.events.submit(calls), requested, generation));
             }
-            Output::ResolveConfirmation { token, answer } => {
-                self.confirmations.push(resolve_confirmation(self.session.clone(), token, answer));
+            Output::ResolveConfirmation { token, answer, spoken } => {
+                let decision = self.decision(answer, spoken);
+                self.tasks.confirmations.push(resolve_confirmation(self.session.clone(), token, decision));
             }
+            Output::SpeakQuestion { number, text, language } => {
+                self.tasks.question.speak(&self.core.engines, number, text, language);
+            }
+            Output::TranscribeAnswer { number, samples, language } => {
+                self.tasks.question.transcribe(&self.core.engines, number, samples, language);
+            }
+            Output::StopQuestion => self.tasks.question.stop(),
+            Output::SendHeldAudio(samples) => self.provider.send(LiveInput::Audio(pcm(&samples))),
             Output::DeliverAnswer(id) => self.answers.deliver(id),
             Output::ReturnAnswer(id) => self.answers.give_back(id),
             Output::SettleReceipts => self.answers.settle_receipts(),
@@ -314,6 +329,42 @@ impl Call {
         }
     }
 
+    /// How a decision was given, with the time by the session's clock at which the words of a spoken one began.
+    fn decision(&self, answer: ConfirmationAnswer, spoken: Option<SpokenReply>) -> ConfirmationDecision {
+        let Some(SpokenReply { transcript, confidence, code, began_at }) = spoken else {
+            return answer.into();
+        };
+        let now = self.core.orchestrator.now();
+        let heard_at = now.checked_sub(began_at.elapsed()).unwrap_or(now);
+        let words = SpokenWords { transcript, confidence, heard_at, code };
+        ConfirmationDecision::new(answer, DecisionSource::Spoken(words))
+    }
+
+    fn on_question_event(&mut self, event: QuestionEvent) {
+        let session = self.session.id();
+        match event {
+            QuestionEvent::Speech(number, samples) => {
+                let audio = pcm(&samples);
+                if self.state.admit_question_audio(number, &audio, Instant::now())
+                    && let Some(client) = &mut self.client
+                {
+                    client.send(ServerMessage::Audio(audio));
+                }
+            }
+            QuestionEvent::Spoken(number) => self.feed(Input::QuestionSpoken { number }),
+            QuestionEvent::Failed(number, error) => {
+                tracing::warn!(session, error = %error, "question could not be spoken, the page asks alone");
+                self.feed(Input::QuestionFailed { number });
+            }
+            QuestionEvent::Transcribed(number, result) => {
+                if let Err(error) = &result {
+                    tracing::warn!(session, error = %error, "spoken answer could not be transcribed");
+                }
+                self.feed(Input::AnswerTranscribed { number, transcript: result.ok() });
+            }
+        }
+    }
+
     fn on_reply(&mut self, reply: BatchReply) {
         let BatchReply { call, reply, generation, is_last } = reply;
         let answer = match reply {
@@ -401,6 +452,11 @@ impl Call {
 /// Queues the journal for the store, so that a restart loses nothing of it.
 fn store_journal(core: &VoiceCore, session: &Session, journal: &Journal) {
     session.store_soon(journal::put(session.id(), journal, core.expiry_ms()));
+}
+
+/// Samples as they travel.
+fn pcm(samples: &[i16]) -> Audio<'static> {
+    Audio::Pcm(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<_>>().into())
 }
 
 /// Waits for both links, each in its turn first.

@@ -14,8 +14,10 @@ mod journal;
 mod link;
 mod open;
 mod provider_link;
+mod question_tasks;
 mod session;
 pub mod spoken_answer;
+mod spoken_question;
 mod state;
 mod tasks;
 
@@ -23,12 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{ErrorType, LiveModel, StoreError, ToolError};
-use quarterdeck_runtime::{Orchestrator, Registry, SessionError};
+use quarterdeck_runtime::{Listen, Orchestrator, Registry, SessionError};
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 pub use link::{CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, ServerMessage};
+pub use question_tasks::SpeechEngines;
 
 use crate::briefing::{Briefing, DeclarationForms};
 use crate::describe;
@@ -36,6 +39,7 @@ use crate::prompt::{Declare, Prompts};
 use crate::text::User;
 use active_calls::{ActiveCall, ActiveCalls, CallCommand, Reservation};
 use call::Call;
+use state::SpokenQuestions;
 
 /// How long a new call waits for an older one of the same client whose page was just closed.
 const OLDER_CALL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -86,6 +90,8 @@ pub struct Parts {
     pub orchestrator: Orchestrator,
     pub registry: Arc<Registry>,
     pub model: Arc<dyn LiveModel>,
+    /// What questions are asked with by voice, where the policy allows it.
+    pub engines: SpeechEngines,
     /// The texts that an operator may change.
     pub prompts: Prompts,
     pub settings: Settings,
@@ -101,6 +107,7 @@ pub(crate) struct VoiceCore {
     orchestrator: Orchestrator,
     registry: Arc<Registry>,
     model: Arc<dyn LiveModel>,
+    engines: SpeechEngines,
     briefing: Briefing,
     settings: Settings,
     calls: Arc<ActiveCalls>,
@@ -110,7 +117,7 @@ pub(crate) struct VoiceCore {
 
 impl VoiceAgent {
     pub fn new(parts: Parts) -> Self {
-        let Parts { orchestrator, registry, model, prompts, settings } = parts;
+        let Parts { orchestrator, registry, model, engines, prompts, settings } = parts;
         let describe_tool = describe::declaration(|name, description, parameters| {
             model.declare(name, description, parameters)
         });
@@ -118,7 +125,7 @@ impl VoiceAgent {
         let briefing = Briefing::new(prompts, settings.declare, settings.guide_tokens, forms, describe_tool);
         let (stopping, _) = watch::channel(None);
         let calls = ActiveCalls::new(settings.calls);
-        let core = VoiceCore { orchestrator, registry, model, briefing, settings, calls, stopping };
+        let core = VoiceCore { orchestrator, registry, model, engines, briefing, settings, calls, stopping };
         Self { core: Arc::new(core) }
     }
 
@@ -242,6 +249,21 @@ impl VoiceCore {
         link.send(ServerMessage::Error(&unavailable(message)));
         link.close(reason).await;
         None
+    }
+
+    /// How questions are asked by voice in a call of this user; `None` where only the page asks. A client that speaks itself
+    /// would not play ours, and in a language without a grammar nothing is an answer.
+    fn spoken_questions(&self, user: &User) -> Option<SpokenQuestions> {
+        let policy = self.orchestrator.policy();
+        let spoken = policy.spoken_confirmation;
+        let has_ears = spoken.listen == Listen::Provider || self.engines.hears.is_some();
+        let can_ask = spoken.is_allowed && has_ears && self.engines.speaks.is_some() && self.model.speaks();
+        let language = user.situation.locale.as_ref().or(self.engines.language.as_ref())?;
+        (can_ask && spoken_answer::is_supported(language)).then(|| SpokenQuestions {
+            language: language.clone(),
+            listen: spoken.listen,
+            lifetime: policy.confirmation_lifetime,
+        })
     }
 
     /// Until when what is written now is kept.

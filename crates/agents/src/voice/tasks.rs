@@ -5,11 +5,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::stream::{self, BoxStream, StreamExt};
-use quarterdeck_contracts::ConfirmationAnswer;
-use quarterdeck_runtime::{Answer, Batch, Reply, Session};
+use futures_util::stream::{self, BoxStream, FuturesUnordered, SelectAll, StreamExt};
+use quarterdeck_runtime::{Answer, Batch, ConfirmationDecision, Reply, Session};
 
+use super::question_tasks::QuestionTasks;
 use super::state::RequestedCall;
+
+/// Everything that a call waits for besides its links and the clock.
+#[derive(Default)]
+pub(super) struct CallTasks {
+    pub(super) replies: SelectAll<BoxStream<'static, BatchReply>>,
+    pub(super) confirmations: FuturesUnordered<ConfirmationTask>,
+    pub(super) question: QuestionTasks,
+}
 
 pub(super) type ConfirmationTask = Pin<Box<dyn Future<Output = ResolvedConfirmation> + Send>>;
 
@@ -22,10 +30,10 @@ pub(super) struct ResolvedConfirmation {
 pub(super) fn resolve_confirmation(
     session: Session,
     token: String,
-    answer: ConfirmationAnswer,
+    decision: ConfirmationDecision,
 ) -> ConfirmationTask {
     let redeemed = token.clone();
-    let task = tokio::spawn(async move { session.resolve_confirmation(&redeemed, answer).await });
+    let task = tokio::spawn(async move { session.resolve_confirmation(&redeemed, decision).await });
     Box::pin(async move { ResolvedConfirmation { token, answer: task.await.ok() } })
 }
 

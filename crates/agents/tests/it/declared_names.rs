@@ -172,6 +172,7 @@ async fn connect(fuller: Option<Provider>) -> (Arc<FakeLiveModel>, FakeClient, V
         orchestrator: orchestrator(),
         registry: registry(),
         model: Arc::new(InForms(model.clone(), fuller)),
+        engines: voice::SpeechEngines::default(),
         prompts: Prompts::default(),
         settings: voice::Settings::default(),
     });

@@ -235,11 +235,13 @@ impl Agents {
             prompts: prompts.clone(),
             settings: config.text.settings.clone(),
         });
-        let VoiceModel { model: live, engines } = models::live_model(config, &model).await?;
+        let VoiceModel { model: live, engines, question_engines } =
+            models::live_model(config, &model).await?;
         let voice = VoiceAgent::new(VoiceParts {
             orchestrator: orchestrator.clone(),
             registry: registry.clone(),
             model: live,
+            engines: question_engines,
             prompts: prompts.clone(),
             settings: config.voice.settings.clone(),
         });

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::{StreamExt, stream};
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, Settings as TextSettings, TextAgent};
-use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, VoiceAgent};
+use quarterdeck_agents::voice::{Parts as VoiceParts, Settings as VoiceSettings, SpeechEngines, VoiceAgent};
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
 use quarterdeck_contracts::handler::{CapabilityCall, Context, NATIVE_KIND, NativeHandler};
 use quarterdeck_contracts::{
@@ -265,6 +265,7 @@ fn voice_agent(orchestrator: &Orchestrator, registry: &Arc<Registry>, model: Ech
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model: Arc::new(model),
+        engines: SpeechEngines::default(),
         prompts: Prompts::default(),
         settings: VoiceSettings::default(),
     })

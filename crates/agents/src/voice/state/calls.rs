@@ -5,7 +5,7 @@ use std::sync::Arc;
 use quarterdeck_contracts::{
     CallArguments, ConfirmationRequest, ErrorType, ModelCall, Outcome, ToolError, ToolResponse,
 };
-use quarterdeck_runtime::{Call as ToolCall, DeliveryReason};
+use quarterdeck_runtime::{Call as ToolCall, DeliveryReason, SpokenRefusal};
 use serde_json::Value;
 
 use super::{CallState, ClientOutput, Output, ProviderOutput, RequestedCall};
@@ -97,7 +97,7 @@ impl<S: CallSession> CallState<S> {
         {
             self.journal.add_completed_write(note);
         }
-        self.unsent.push(answer.id);
+        self.connection.unsent.push(answer.id);
     }
 
     fn show_result(&mut self, id: Arc<str>, answer: &ReceivedAnswer) {
@@ -119,7 +119,7 @@ impl<S: CallSession> CallState<S> {
     pub(super) fn request_confirmation(&mut self, call_id: Arc<str>, request: ConfirmationRequest) {
         let (id, request) = (call_id.clone(), Arc::new(request));
         self.send_client(ClientOutput::ConfirmationRequest { id, request: request.clone() });
-        self.client.add_confirmation(call_id, request);
+        self.client.add_confirmation(call_id, request, self.timing.now);
     }
 
     pub(super) fn on_late_answer(&mut self, reason: DeliveryReason, answer: ReceivedAnswer) {
@@ -148,12 +148,14 @@ impl<S: CallSession> CallState<S> {
 
     pub(super) fn on_confirmation_resolved(&mut self, token: &str, answer: Option<ReceivedAnswer>) {
         self.pending.end_confirmation();
+        self.on_spoken_resolved(token, answer.as_ref());
         let Some(answer) = answer else { return };
         let failure = match &answer.response.outcome {
             Outcome::Failure(error) => Some(error.clone()),
             Outcome::Success(_) => None,
         };
-        let is_open = failure.as_ref().is_some_and(|error| can_retry(error.kind));
+        let is_open =
+            failure.as_ref().is_some_and(|error| can_retry(error.kind) || SpokenRefusal::of(error).is_some());
         if !is_open {
             self.client.remove_confirmation_by_token(token);
         }

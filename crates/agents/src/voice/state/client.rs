@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use quarterdeck_contracts::ConfirmationRequest;
+use quarterdeck_contracts::{ConfirmationRequest, ConfirmationToken};
 use tokio::time::Instant;
 
 use super::output::ClientOutput;
@@ -25,10 +26,23 @@ pub(super) struct ClientState {
     pub(super) away_since: Option<Instant>,
     pub(super) last_seen: Instant,
     pub(super) last_ping: Instant,
-    confirmations: Vec<(Arc<str>, Arc<ConfirmationRequest>)>,
+    confirmations: Vec<OpenConfirmation>,
     /// Calls whose results the client has, the latest last, so that none is shown twice.
     shown: VecDeque<Arc<str>>,
     pub(super) missed: ReplayBuffer,
+}
+
+#[derive(Debug)]
+struct OpenConfirmation {
+    call_id: Arc<str>,
+    request: Arc<ConfirmationRequest>,
+    since: Instant,
+}
+
+impl OpenConfirmation {
+    fn token(&self) -> Option<&str> {
+        self.request.token.as_ref().map(ConfirmationToken::expose)
+    }
 }
 
 impl ClientState {
@@ -57,24 +71,42 @@ impl ClientState {
         self.away_since = Some(now);
     }
 
-    pub(super) fn add_confirmation(&mut self, call_id: Arc<str>, request: Arc<ConfirmationRequest>) {
+    pub(super) fn add_confirmation(
+        &mut self,
+        call_id: Arc<str>,
+        request: Arc<ConfirmationRequest>,
+        now: Instant,
+    ) {
         self.remove_confirmation(&call_id);
-        self.confirmations.push((call_id, request));
+        self.confirmations.push(OpenConfirmation { call_id, request, since: now });
+    }
+
+    /// The confirmation that is open, with its token, if there is exactly one. One that has not been resolved within
+    /// `lifetime` is not open any more.
+    pub(super) fn only_confirmation(
+        &self,
+        now: Instant,
+        lifetime: Duration,
+    ) -> Option<(String, Arc<ConfirmationRequest>)> {
+        let is_open = |own: &&OpenConfirmation| now.saturating_duration_since(own.since) < lifetime;
+        let mut open = self.confirmations.iter().filter(is_open);
+        let first = open.next()?;
+        let token = first.token()?;
+        // A model that makes the same call again asks the same question.
+        open.all(|other| other.token() == Some(token)).then(|| (token.to_owned(), first.request.clone()))
     }
 
     pub(super) fn remove_confirmation(&mut self, call_id: &str) {
-        self.confirmations.retain(|(id, _)| &**id != call_id);
+        self.confirmations.retain(|own| &*own.call_id != call_id);
     }
 
     pub(super) fn remove_confirmation_by_token(&mut self, token: &str) {
-        let has_token =
-            |request: &ConfirmationRequest| request.token.as_ref().is_some_and(|own| own.expose() == token);
-        self.confirmations.retain(|(_, request)| !has_token(request));
+        self.confirmations.retain(|own| own.token() != Some(token));
     }
 
     /// Open confirmations, to be shown again to a client that comes back.
     pub(super) fn confirmations(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<ConfirmationRequest>)> {
-        self.confirmations.iter().map(|(id, request)| (id, request))
+        self.confirmations.iter().map(|own| (&own.call_id, &own.request))
     }
 
     pub(super) fn mark_shown(&mut self, call_id: &Arc<str>) {

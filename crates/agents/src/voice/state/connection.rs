@@ -6,6 +6,8 @@ use std::time::Duration;
 use quarterdeck_contracts::{LiveError, LiveErrorKind};
 use tokio::time::Instant;
 
+use crate::voice::answers::AnswerId;
+
 /// How long to wait before each attempt to reconnect. After the last one the call has failed.
 const RETRY_BACKOFF: [Duration; 6] = [
     Duration::ZERO,
@@ -37,6 +39,8 @@ pub(super) struct ConnectionState {
     pub(super) is_connecting: bool,
     /// What the connection that is being opened knows.
     pub(super) replayed: ReplayMark,
+    /// Answers that were queued for the provider and may not have been sent.
+    pub(super) unsent: Vec<AnswerId>,
     rejected: u32,
     /// Attempts since the last good connection.
     attempts: usize,
@@ -80,6 +84,7 @@ impl ConnectionState {
             is_connected: false,
             is_connecting: false,
             replayed: ReplayMark::default(),
+            unsent: Vec::new(),
             rejected: 0,
             attempts: 0,
             failing_since: None,

@@ -170,6 +170,7 @@ impl<S: CallSession> CallState<S> {
             || self.connection.is_closing()
             || self.timing.stop_deadline.is_some()
             || self.hearing.has_paused()
+            || self.question.is_pending()
             || self.farewell.is_some();
         self.timing.next_tick = now + if is_busy { BUSY_TICK } else { IDLE_TICK };
     }

@@ -21,9 +21,13 @@ impl<S: CallSession> CallState<S> {
         match message {
             ClientMessage::Text(text) => self.on_client_text(text),
             ClientMessage::Confirm { token, is_approved } => self.confirm(token, is_approved),
-            ClientMessage::Played(time) => self.speech.playback.report(time, self.timing.now),
+            ClientMessage::Played(time) => {
+                self.speech.playback.report(time, self.timing.now);
+                self.on_playback_report();
+            }
             ClientMessage::Drained => {
                 self.speech.playback.drain();
+                self.on_playback_report();
                 self.end_if_played();
             }
             ClientMessage::Interrupt => self.on_client_interrupt(),
@@ -62,6 +66,7 @@ impl<S: CallSession> CallState<S> {
 
     /// The user wants silence: what is queued is dropped, and the rest of the response is suppressed.
     fn on_client_interrupt(&mut self) {
+        self.withdraw_question();
         let was_speaking = self.speech.is_speaking();
         let was_about_to =
             self.speech.owes_words() || (self.speech.is_turn_open && self.journal.awaits_answer());
@@ -118,9 +123,10 @@ impl<S: CallSession> CallState<S> {
 
     /// A decision about a call, which only the client can bring.
     fn confirm(&mut self, token: &str, is_approved: bool) {
+        self.leave_to_page();
         if self.pending.begin_confirmation() {
             let answer = if is_approved { ConfirmationAnswer::Approve } else { ConfirmationAnswer::Deny };
-            return self.push(Output::ResolveConfirmation { token: token.to_owned(), answer });
+            return self.push(Output::ResolveConfirmation { token: token.to_owned(), answer, spoken: None });
         }
         let message = "Too many confirmations at a time. Try again in a moment.";
         self.send_error(ToolError::new(ErrorType::RateLimit, message));
@@ -128,6 +134,7 @@ impl<S: CallSession> CallState<S> {
 
     /// A link of the client has taken over.
     pub(super) fn attach_client(&mut self) {
+        self.withdraw_question();
         self.client.attach(self.timing.now);
         // What the older page had not played yet, this one has not got.
         self.clear_playback();
@@ -139,6 +146,7 @@ impl<S: CallSession> CallState<S> {
 
     /// The client is gone. The call waits for it to come back.
     pub(super) fn detach_client(&mut self) {
+        self.withdraw_question();
         self.client.detach(self.timing.now);
         self.turn_off_mic();
         self.store_journal();

@@ -46,6 +46,7 @@ impl<S: CallSession> CallState<S> {
     }
 
     fn on_input_transcript(&mut self, piece: TranscriptPiece<'static>) {
+        self.on_words_of_answer(&piece);
         if piece.text.is_empty() {
             return;
         }
@@ -142,7 +143,7 @@ impl<S: CallSession> CallState<S> {
     /// Tells the model what it must know, in a pause: in the middle of a turn it would be interrupted by it.
     pub(super) fn send_notes(&mut self) {
         let can_listen = self.connection.is_connected && !self.connection.is_connecting;
-        if self.notes.is_empty() || !can_listen || !self.is_idle() {
+        if self.notes.is_empty() || !can_listen || !self.is_idle() || self.question.is_active() {
             return;
         }
         let (_, last) = self.notes.texts();
@@ -306,6 +307,6 @@ impl<S: CallSession> CallState<S> {
 
     /// Answers that may not have been sent on the older connection go back to the session.
     fn return_unsent(&mut self) {
-        self.outputs.extend(self.unsent.drain(..).map(Output::ReturnAnswer));
+        self.outputs.extend(self.connection.unsent.drain(..).map(Output::ReturnAnswer));
     }
 }

@@ -1,5 +1,7 @@
 //! Our own ear in the machine: it pauses playback at the first sound of the user, and interrupts when that is speech.
 
+use std::time::Duration;
+
 use quarterdeck_contracts::Audio;
 use quarterdeck_ears::{Ear, EarEvent};
 
@@ -29,6 +31,23 @@ impl Hearing {
     /// Whether the user is speaking.
     pub(super) fn hears_speech(&self) -> bool {
         self.ear.as_ref().is_some_and(|ear| ear.hears_speech())
+    }
+
+    pub(super) fn has_ear(&self) -> bool {
+        self.ear.is_some()
+    }
+
+    pub(super) fn relies_on_ear(&self) -> bool {
+        self.relies_on_ear
+    }
+
+    /// Whether words are still to come for what the user has said.
+    pub(super) fn is_untranscribed(&self) -> bool {
+        self.is_untranscribed
+    }
+
+    pub(super) fn mark_untranscribed(&mut self) {
+        self.is_untranscribed = true;
     }
 
     /// Whether the client waits for us to make up our mind.
@@ -89,9 +108,11 @@ impl<S: CallSession> CallState<S> {
         match event {
             EarEvent::Onset => self.pause_playback(),
             EarEvent::FalseAlarm => self.resume_playback(),
-            EarEvent::SpeechStarted { .. } => self.on_speech_started(),
-            EarEvent::SpeechEnded { .. } => {
-                if self.hearing.relies_on_ear {
+            EarEvent::SpeechStarted { ago } => self.on_speech_started(ago),
+            EarEvent::SpeechEnded { ago } => {
+                let is_held = self.question.is_holding();
+                self.end_answer(ago);
+                if self.hearing.relies_on_ear && !is_held {
                     self.send_provider(ProviderOutput::SpeechEnded);
                 }
             }
@@ -118,11 +139,18 @@ impl<S: CallSession> CallState<S> {
 
     /// The user speaks. What they talk over is interrupted, without waiting for the provider to notice; an answer that has
     /// not begun is not, because it may be the answer to this.
-    fn on_speech_started(&mut self) {
+    fn on_speech_started(&mut self, ago: Duration) {
         let now = self.timing.now;
+        // A question that is talked over is no answer of the provider's.
+        let is_question = self.question.is_spoken() && self.speech.playback.is_playing(now);
+        if self.begin_answer(ago) {
+            return self.resume_playback();
+        }
         let was_speaking = self.speech.is_speaking();
         let heard = self.speech.playback.heard(now);
-        if was_speaking || self.speech.playback.is_playing(now) {
+        if is_question && !was_speaking {
+            self.silence();
+        } else if was_speaking || self.speech.playback.is_playing(now) {
             self.send_provider(ProviderOutput::Interrupt { heard });
             let was_answering = self.speech.is_answering;
             match was_answering {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quarterdeck_contracts::{ConfirmationRequest, LiveError, LiveEvent, ToolResponse};
+use quarterdeck_contracts::{ConfirmationRequest, LiveError, LiveEvent, ToolResponse, Transcript};
 use quarterdeck_runtime::{DeliveryReason, PendingEnd};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -61,6 +61,18 @@ pub(in crate::voice) enum Input<'a> {
     ConfirmationResolved {
         token: String,
         answer: Option<ReceivedAnswer>,
+    },
+    /// A question has been spoken to its end, or could not be.
+    QuestionSpoken {
+        number: u64,
+    },
+    QuestionFailed {
+        number: u64,
+    },
+    /// What our own speech to text has made of an answer; `None` when it has failed.
+    AnswerTranscribed {
+        number: u64,
+        transcript: Option<Transcript>,
     },
     /// Another connection has taken the session over, which only a second call of it can do.
     SessionReplaced,

@@ -5,6 +5,7 @@
 //! is only asked whether a frame may pass ([`CallState::admit_model_audio`]) and keeps the last of what the user said
 //! ([`CallState::on_client_audio`]).
 
+mod asking;
 mod calls;
 mod client;
 mod connection;
@@ -20,6 +21,9 @@ mod notes;
 mod output;
 mod pending;
 mod playback;
+mod question;
+mod resemblance;
+mod samples;
 mod speech;
 
 use std::collections::VecDeque;
@@ -31,9 +35,10 @@ use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
 pub(super) use input::Input;
-pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput};
+pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput, SpokenReply};
 pub(super) use pending::RequestedCall;
 pub(super) use playback::HeardPart;
+pub(super) use question::SpokenQuestions;
 
 use super::Settings;
 use super::answers::AnswerId;
@@ -46,6 +51,7 @@ use hearing::Hearing;
 use input_audio::InputAudioBuffer;
 use notes::ModelNotes;
 use pending::PendingCalls;
+use question::Question;
 use speech::Speech;
 
 /// How often the machine wants to look at the time while something is under way, and while nothing is.
@@ -60,8 +66,7 @@ pub(super) struct CallState<S> {
     hearing: Hearing,
     input_audio: InputAudioBuffer,
     pending: PendingCalls,
-    /// Answers that were queued for the provider and may not have been sent.
-    unsent: Vec<AnswerId>,
+    question: Question,
     notes: ModelNotes,
     connection: ConnectionState,
     client: ClientState,
@@ -106,6 +111,8 @@ pub(super) struct CallStart {
     pub(super) is_resumed: bool,
     /// What the user wants before they have said anything.
     pub(super) pending_request: Option<String>,
+    /// How questions are asked by voice, where they are.
+    pub(super) spoken: Option<SpokenQuestions>,
     /// When every call must have ended, if the server is about to stop already.
     pub(super) stop_deadline: Option<Instant>,
 }
@@ -113,8 +120,16 @@ pub(super) struct CallStart {
 impl<S: CallSession> CallState<S> {
     /// Begins a call whose client is there and whose provider is being connected.
     pub(super) fn new(start: CallStart, session: S, now: Instant) -> Self {
-        let CallStart { settings, model, relies_on_ear, journal, is_resumed, pending_request, stop_deadline } =
-            start;
+        let CallStart {
+            settings,
+            model,
+            relies_on_ear,
+            journal,
+            is_resumed,
+            pending_request,
+            spoken,
+            stop_deadline,
+        } = start;
         let hearing = Hearing::new(settings.ear, relies_on_ear);
         let timing = Timing { now, started_at: now, next_tick: now + BUSY_TICK, stop_deadline };
         let mut state = Self {
@@ -125,7 +140,7 @@ impl<S: CallSession> CallState<S> {
             hearing,
             input_audio: InputAudioBuffer::default(),
             pending: PendingCalls::default(),
-            unsent: Vec::new(),
+            question: Question::new(spoken),
             notes: ModelNotes::default(),
             connection: ConnectionState::new(model),
             client: ClientState::new(is_resumed, now),
@@ -170,12 +185,16 @@ impl<S: CallSession> CallState<S> {
                 self.on_call_completed(&call, answer, generation, is_last);
             }
             Input::ConfirmationResolved { token, answer } => self.on_confirmation_resolved(&token, answer),
+            Input::QuestionSpoken { number } => self.on_question_spoken(number),
+            Input::QuestionFailed { number } => self.on_question_failed(number),
+            Input::AnswerTranscribed { number, transcript } => self.on_answer_transcribed(number, transcript),
             Input::HandedOver => self.end = Some(CallEnd::HandedOver),
             Input::SessionReplaced => self.end = Some(CallEnd::Replaced),
             Input::ServerStopping { deadline } => self.on_server_stopping(deadline),
             Input::BatchDone => self.send_notes(),
             Input::Tick => self.on_tick(),
         }
+        self.advance_question();
     }
 
     pub(super) fn pop_output(&mut self) -> Option<Output> {
@@ -219,7 +238,7 @@ impl<S: CallSession> CallState<S> {
 
     /// Everything that was queued for the provider has been sent: these answers with it.
     pub(super) fn take_sent_answers(&mut self) -> impl Iterator<Item = AnswerId> {
-        self.unsent.drain(..)
+        self.connection.unsent.drain(..)
     }
 
     /// Audio from the client. Returns whether the driver hands it on to the provider, before it carries out the outputs: a
@@ -232,14 +251,20 @@ impl<S: CallSession> CallState<S> {
         self.timing.now = now;
         self.input_audio.push(audio);
         self.speech.mic_is_on = true;
+        let is_held = self.question.hear(audio);
         self.listen(audio);
-        true
+        if self.question.is_active() {
+            self.advance_question();
+        }
+        !is_held
     }
 
     /// Audio from the model. Returns whether the driver hands it on to the client.
     pub(super) fn admit_model_audio(&mut self, audio: &Audio<'_>, now: Instant) -> bool {
         let is_admitted = self.end.is_none() && self.speech.admit_audio(now) && self.client.is_connected;
         if is_admitted {
+            self.timing.now = now;
+            self.on_audio_over_question(audio);
             self.speech.playback.add(audio.samples_len(), now);
             self.hearing.add_playback(audio);
             self.farewell.iter_mut().for_each(Farewell::on_audio);

@@ -1,5 +1,6 @@
 //! What the machine wants done.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use quarterdeck_contracts::{
 use quarterdeck_runtime::Call as ToolCall;
 use quarterdeck_runtime::gates::Trace;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::pending::RequestedCall;
 use crate::voice::answers::AnswerId;
@@ -41,7 +43,25 @@ pub(in crate::voice) enum Output {
     ResolveConfirmation {
         token: String,
         answer: ConfirmationAnswer,
+        /// What was said, for a decision that was.
+        spoken: Option<SpokenReply>,
     },
+    /// Speaks a question, in place of any other.
+    SpeakQuestion {
+        number: u64,
+        text: String,
+        language: String,
+    },
+    /// Has our own speech to text understand an answer, in place of any other.
+    TranscribeAnswer {
+        number: u64,
+        samples: Arc<[i16]>,
+        language: String,
+    },
+    /// Gives up what is being spoken or transcribed.
+    StopQuestion,
+    /// Audio of the user that the provider did not get, because it could have been an answer.
+    SendHeldAudio(Vec<i16>),
     /// The answer has reached the model or the client.
     DeliverAnswer(AnswerId),
     /// The answer goes back to the session, which offers it again.
@@ -51,6 +71,22 @@ pub(in crate::voice) enum Output {
     /// The model goes on from before the answers it was given last, and may ask for them again.
     ForgetReceipts,
     StoreJournal,
+}
+
+/// The words of a spoken decision. They do not print themselves.
+#[derive(Clone, PartialEq)]
+pub(in crate::voice) struct SpokenReply {
+    pub(in crate::voice) transcript: String,
+    pub(in crate::voice) confidence: Option<f32>,
+    /// The digits that were said, if any.
+    pub(in crate::voice) code: Option<String>,
+    pub(in crate::voice) began_at: Instant,
+}
+
+impl fmt::Debug for SpokenReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpokenReply").field("confidence", &self.confidence).finish_non_exhaustive()
+    }
 }
 
 /// A [`ServerMessage`] that owns what it says.

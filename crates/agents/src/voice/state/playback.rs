@@ -48,6 +48,13 @@ impl Playback {
         self.sent_bytes += bytes as u64;
     }
 
+    /// Audio of a question of ours is on its way to the client. It is no part of an answer of the model.
+    pub(super) fn add_question(&mut self, bytes: usize, now: Instant) {
+        let answer = self.answer;
+        self.add(bytes, now);
+        self.answer = answer;
+    }
+
     /// The client reports how much it has played.
     pub(super) fn report(&mut self, played: Duration, now: Instant) {
         self.reported = Some(played);

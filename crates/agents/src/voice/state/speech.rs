@@ -47,6 +47,10 @@ impl Speech {
         self.flags.hides_transcript
     }
 
+    pub(super) fn drops_audio(&self) -> bool {
+        self.flags.drops_audio
+    }
+
     /// Model audio has come. Returns whether the client should get it.
     pub(super) fn admit_audio(&mut self, now: Instant) -> bool {
         if self.interruption.suppresses(now) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, SpeechEngines, VoiceAgent};
 use serde_json::{Value, json};
 
 use super::case::Runs;
@@ -79,6 +79,7 @@ async fn converse(seed: u64) {
         orchestrator: orchestrator.clone(),
         registry: registry(&runs),
         model,
+        engines: SpeechEngines::default(),
         prompts: Prompts::default(),
         settings: Settings::default(),
     });

@@ -11,7 +11,7 @@ use quarterdeck_agents::text::{
 };
 use quarterdeck_agents::voice::{
     CallRequest, ClientLink, ClientMessage, CloseReason, Disconnect, Parts, ServerMessage, Settings,
-    VoiceAgent,
+    SpeechEngines, VoiceAgent,
 };
 use quarterdeck_compiler::{Inspectors, Options, Stamp, Tree, compile, write_artifact};
 use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
@@ -112,6 +112,7 @@ async fn a_call_keeps_the_tools_that_it_began_with_and_the_operator_is_told() {
         orchestrator,
         registry: registry.clone(),
         model: model.clone(),
+        engines: SpeechEngines::default(),
         prompts: Prompts::default(),
         settings: Settings::default(),
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_agents::Prompts;
-use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, SpeechEngines, VoiceAgent};
 use quarterdeck_simulator::live::LiveSimulator;
 use serde_json::{Value, json};
 
@@ -36,6 +36,7 @@ impl Harness for VoiceCallHarness {
             orchestrator,
             registry: registry(&runs),
             model,
+            engines: SpeechEngines::default(),
             prompts: Prompts::default(),
             settings: Settings::default(),
         });

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use quarterdeck_agents::voice::{CallRequest, Parts, Settings, VoiceAgent};
+use quarterdeck_agents::voice::{CallRequest, Parts, Settings, SpeechEngines, VoiceAgent};
 use quarterdeck_agents::{Prompts, Situation, text::User};
 use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
@@ -16,7 +16,7 @@ use quarterdeck_contracts::{
     Audio, CallArguments, Capability, Commit, HandlerAnswer, LiveEvent, LiveModel, ModelCall, Store, Table,
     TranscriptPiece, TranscriptStage,
 };
-use quarterdeck_runtime::{Client, NodeParts, Orchestrator, Registry};
+use quarterdeck_runtime::{Client, NodeParts, Orchestrator, Policy, Registry, SpokenConfirmation};
 use quarterdeck_testkit::new_store;
 use serde_json::{Value, json};
 
@@ -75,6 +75,26 @@ impl VoiceHarness {
     pub(crate) fn with_model(model: Arc<dyn LiveModel>) -> Self {
         let mut harness = Self::new();
         harness.agent = harness.agent_of(model);
+        harness
+    }
+
+    /// In which questions are asked by voice with these engines.
+    pub(crate) fn asking(engines: SpeechEngines) -> Self {
+        let mut harness = Self::new();
+        let spoken_confirmation = SpokenConfirmation { is_allowed: true, ..SpokenConfirmation::default() };
+        harness.orchestrator = Orchestrator::new(quarterdeck_runtime::RuntimeParts {
+            clock: harness.clock.clone(),
+            policy: Policy { spoken_confirmation, ..Policy::default() },
+            ..quarterdeck_runtime::RuntimeParts::new(harness.store.clone())
+        });
+        harness.agent = VoiceAgent::new(Parts {
+            orchestrator: harness.orchestrator.clone(),
+            registry: harness.registry.clone(),
+            model: harness.model.clone(),
+            engines,
+            prompts: Prompts::default(),
+            settings: Settings::default(),
+        });
         harness
     }
 
@@ -155,6 +175,7 @@ fn agent(
         orchestrator: orchestrator.clone(),
         registry: registry.clone(),
         model,
+        engines: SpeechEngines::default(),
         prompts: Prompts::default(),
         settings,
     })

@@ -7,5 +7,6 @@ pub(crate) mod harness;
 mod interruptions;
 mod reconnects;
 pub(crate) mod simulated;
+mod spoken_confirmation;
 mod tool_calls;
 mod turns;

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use quarterdeck_contracts::{
-    Audio, CallArguments, HandlerAnswer, LiveError, LiveErrorKind, LiveEvent, Meta, ModelCall, Outcome,
-    Speaker, ToolError, ToolResponse, TranscriptPiece, TranscriptStage,
+    Audio, CallArguments, ConfirmationAnswer, HandlerAnswer, LiveError, LiveErrorKind, LiveEvent, Meta,
+    ModelCall, Outcome, Speaker, ToolError, ToolResponse, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{DeliveryReason, PendingEnd};
 use quarterdeck_testkit::sound::speech;
@@ -19,7 +19,10 @@ use crate::voice::answers::{AnswerId, ReceivedAnswer};
 use crate::voice::journal::{ContextReplay, Journal};
 use crate::voice::link::ClientMessage;
 use crate::voice::session::{CallSession, RequestedEnd, SessionFlags};
-use crate::voice::state::{CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall};
+use crate::voice::state::{
+    CallStart, CallState, ClientOutput, Input, Output, ProviderOutput, RequestedCall, SpokenQuestions,
+    SpokenReply,
+};
 
 /// A session that does what a test wants.
 #[derive(Default)]
@@ -120,7 +123,7 @@ pub(super) enum Step {
 static USER: LazyLock<Vec<i16>> = LazyLock::new(|| speech(Duration::from_secs(3), 0.4, 16_000));
 static MODEL: LazyLock<Vec<i16>> = LazyLock::new(|| speech(Duration::from_secs(20), 0.3, 24_000));
 
-fn pcm(samples: &[i16]) -> Audio<'static> {
+pub(super) fn pcm(samples: &[i16]) -> Audio<'static> {
     Audio::Pcm(samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<_>>().into())
 }
 
@@ -138,6 +141,20 @@ pub(super) struct RunningCall {
     batch: usize,
 }
 
+/// What came of questions that are asked by voice.
+#[derive(Default)]
+pub(super) struct Questions {
+    /// Questions that were to be spoken, and answers to be transcribed.
+    pub(super) spoken: Vec<(u64, String)>,
+    pub(super) transcribing: Vec<(u64, usize)>,
+    /// Decisions that were taken, with the words of spoken ones.
+    pub(super) resolved: Vec<(String, ConfirmationAnswer, Option<SpokenReply>)>,
+    /// What the session says to the next decision.
+    pub(super) refusal: Option<ToolError>,
+    /// Samples that were held back from the provider and then sent.
+    pub(super) held_samples: usize,
+}
+
 pub(super) struct TestCall {
     pub(super) state: CallState<FakeSession>,
     pub(super) now: Instant,
@@ -153,6 +170,7 @@ pub(super) struct TestCall {
     pub(super) fates: BTreeMap<AnswerId, Fate>,
     batches: usize,
     pub(super) replayed_frames: usize,
+    pub(super) questions: Questions,
 }
 
 impl TestCall {
@@ -174,7 +192,24 @@ impl TestCall {
         Self::begin(Some(request.to_owned()), Settings::default(), false)
     }
 
+    /// A call in which questions are asked by voice.
+    pub(super) fn asking(spoken: SpokenQuestions, relies_on_ear: bool) -> Self {
+        let mut call = Self::begin_with(None, Settings::default(), relies_on_ear, Some(spoken));
+        call.play(Step::Open);
+        call.log.clear();
+        call
+    }
+
     fn begin(pending_request: Option<String>, settings: Settings, relies_on_ear: bool) -> Self {
+        Self::begin_with(pending_request, settings, relies_on_ear, None)
+    }
+
+    fn begin_with(
+        pending_request: Option<String>,
+        settings: Settings,
+        relies_on_ear: bool,
+        spoken: Option<SpokenQuestions>,
+    ) -> Self {
         let start = CallStart {
             settings,
             model: "test/1".into(),
@@ -182,6 +217,7 @@ impl TestCall {
             journal: Journal::default(),
             is_resumed: false,
             pending_request,
+            spoken: spoken.clone(),
             stop_deadline: None,
         };
         let now = Instant::now();
@@ -198,6 +234,7 @@ impl TestCall {
             fates: BTreeMap::new(),
             batches: 0,
             replayed_frames: 0,
+            questions: Questions::default(),
         };
         call.perform();
         call
@@ -303,7 +340,7 @@ impl TestCall {
     }
 
     /// Hears sound, and silence after its end, while time passes.
-    fn hear_frames(&mut self, sound: &[i16], time: Duration) {
+    pub(super) fn hear_frames(&mut self, sound: &[i16], time: Duration) {
         let mut frames = sound.chunks_exact(320);
         for _ in 0..time.as_millis() / 20 {
             self.wait(Duration::from_millis(20));
@@ -313,7 +350,7 @@ impl TestCall {
         }
     }
 
-    fn feed(&mut self, input: Input<'_>) {
+    pub(super) fn feed(&mut self, input: Input<'_>) {
         let was_ended = self.state.is_ended();
         self.state.on(input, self.now);
         let outputs = self.perform();
@@ -433,9 +470,22 @@ impl TestCall {
                 self.line(format_args!("provider: {frames} frames of input audio"));
             }
             Output::DropClientAudio | Output::PingClient | Output::DetachClient => {}
-            Output::ResolveConfirmation { token, .. } => {
+            Output::SpeakQuestion { number, text, .. } => self.questions.spoken.push((number, text)),
+            Output::TranscribeAnswer { number, samples, .. } => {
+                self.questions.transcribing.push((number, samples.len()))
+            }
+            Output::StopQuestion => {}
+            Output::SendHeldAudio(samples) => {
+                self.questions.held_samples += samples.len();
+                self.line(format_args!("provider: held audio"));
+            }
+            Output::ResolveConfirmation { token, answer, spoken } => {
                 self.line(format_args!("resolve {token}"));
-                let answer = Some(self.hold("confirmed-call", "pay"));
+                self.questions.resolved.push((token.clone(), answer, spoken));
+                let mut answer = Some(self.hold("confirmed-call", "pay"));
+                if let (Some(error), Some(answer)) = (self.questions.refusal.take(), &mut answer) {
+                    answer.response = Arc::new(HandlerAnswer::failure(error).stamp(meta()));
+                }
                 self.feed(Input::ConfirmationResolved { token, answer });
             }
             Output::SettleReceipts | Output::ForgetReceipts | Output::StoreJournal => {}

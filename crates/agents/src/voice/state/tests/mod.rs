@@ -5,6 +5,7 @@ mod harness;
 mod hearing;
 mod playback;
 mod properties;
+mod questions;
 
 use std::time::Duration;
 
