@@ -3,7 +3,8 @@
 //! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
 //!
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
-//! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`.
+//! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`, without an ear of its own;
+//! `relay-with-ear` is the same with one, as calls have it by default.
 //! `mcp PORT FIXTURES` is the MCP server for the load generator of `scripts/bench-mcp`.
 //! `quarterdeck-benches knowledge [RECORDS]` measures the knowledge base with so many made-up records, and prints many
 //! figures at once.
@@ -72,10 +73,10 @@ fn main() {
         let registry = dispatch::World::native(&fixtures::read(Path::new(folder))).registry;
         return mcp::run(registry, port(1));
     }
-    if what == "relay" {
+    if what == "relay" || what == "relay-with-ear" {
         let fixtures = fixtures::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures")));
         let registry = dispatch::World::native(&fixtures).registry;
-        return relay::run(registry, port(1), port(2));
+        return relay::run(registry, port(1), port(2), what == "relay-with-ear");
     }
     let calls = arguments.get(2).and_then(|calls| calls.parse().ok());
     let fixtures = fixtures::read(Path::new(folder));

@@ -26,13 +26,12 @@ use crate::mcp::text_agent;
 
 const MAX_CALLS: usize = 4_000;
 
-pub(crate) fn run(registry: Arc<Registry>, port: u16, upstream: u16) {
+pub(crate) fn run(registry: Arc<Registry>, port: u16, upstream: u16, has_ear: bool) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(serve(registry, port, upstream));
+    runtime.block_on(serve(app(registry, upstream, has_ear), port));
 }
 
-async fn serve(registry: Arc<Registry>, port: u16, upstream: u16) {
-    let app = app(registry, upstream);
+async fn serve(app: Arc<App>, port: u16) {
     let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("the port is free");
     for number in 0_u64.. {
         let Ok((stream, _)) = listener.accept().await else { continue };
@@ -77,7 +76,7 @@ async fn answer(app: Arc<App>, mut stream: TcpStream, number: u64) -> io::Result
     Ok(())
 }
 
-fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
+fn app(registry: Arc<Registry>, upstream: u16, has_ear: bool) -> Arc<App> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let orchestrator = Orchestrator::new(RuntimeParts::new(store));
     let config = GeminiLiveConfig {
@@ -90,7 +89,8 @@ fn app(registry: Arc<Registry>, upstream: u16) -> Arc<App> {
         registry: registry.clone(),
         model: Arc::new(GeminiLive::new(config).expect("the settings are in order")),
         prompts: Prompts::default(),
-        settings: voice::Settings { calls: MAX_CALLS, ..voice::Settings::default() },
+        settings: voice::Settings { calls: MAX_CALLS, ear: has_ear, ..voice::Settings::default() },
+        engines: voice::SpeechEngines::default(),
     });
     let settings = Settings {
         voice_connections: MAX_CALLS,
