@@ -50,7 +50,7 @@ impl Session {
 
     /// Takes the user's decision; a bare answer is one that was given on a page. Approved, the stored call runs; the answer
     /// says what came of it in any case. A spoken decision that does not count leaves the question open, and its answer is
-    /// an error that holds a [`SpokenRefusal`](super::SpokenRefusal).
+    /// an error that holds a [`SpokenRefusal`].
     pub async fn resolve_confirmation(
         &self,
         token: &str,
