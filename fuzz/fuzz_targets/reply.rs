@@ -50,7 +50,7 @@ fn read<'a>(
 fn send_back(reply: ModelReply) {
     let messages = vec![ChatMessage::User { text: "?".to_owned() }, ChatMessage::Model(reply.message)];
     let request =
-        ChatRequest { system: "".into(), messages, tools: Vec::new().into(), tool_use: ToolUse::Allowed };
+        ChatRequest { system: "".into(), messages, tools: Vec::new().into(), tool_use: ToolUse::Allowed, span: None };
     gemini::body(&GeminiConfig::new("k"), "gemini/m", &request);
     openai::body(&OpenAiConfig::new("k", "m"), "openai/m", &request);
     anthropic::body(&AnthropicConfig::new("k"), "anthropic/m", &request);

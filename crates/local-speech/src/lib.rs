@@ -15,4 +15,4 @@ pub use catalogue::{Component, Contents, Package, PackageSource, PackagedFile};
 pub use install::{InstallError, InstallSources, Progress, install, remove};
 pub use installed::{Installed, cache_directory, installed};
 pub use moonshine::{LoadError, Moonshine, MoonshineSettings};
-pub use synthesiser::{PiperFiles, Synthesiser, SynthesiserSettings, Voice, WavReader, to_heard_rate};
+pub use synthesiser::{PiperFiles, Synthesiser, SynthesiserSettings, Voice, to_heard_rate};

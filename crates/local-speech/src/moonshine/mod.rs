@@ -156,6 +156,7 @@ impl MoonshineCore {
     ) -> Result<Transcript, RunError> {
         let pool = BorrowedPool::from(&self.pools, self.settings.threads);
         let mut words = Words::default();
+        let samples = segments::without_silence_around(samples);
         for segment in segments::split(samples) {
             let input = segments::network_input(&samples[segment]);
             let max_tokens = segments::max_tokens(input.len());

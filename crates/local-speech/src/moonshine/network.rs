@@ -228,31 +228,17 @@ fn most_likely(logits: &[f32]) -> (usize, f32) {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-    use std::path::PathBuf;
+
+    use quarterdeck_testkit::real_speech::RealSpeech;
 
     use super::*;
 
-    /// Where `scripts/speech` installs engines and recordings.
-    #[expect(clippy::disallowed_methods, reason = "the engines are installed on some machines only")]
-    #[expect(clippy::print_stderr, reason = "the reader of the result must know that nothing was tried")]
-    fn engines() -> Option<PathBuf> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/speech");
-        if folder.join(".holds").exists() {
-            return Some(folder);
-        }
-        let required = std::env::var("QUARTERDECK_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
-        assert!(!required, "speech engines are required here; `scripts/speech` installs them");
-        eprintln!("SKIPPED: there are no speech engines; `scripts/speech` installs them");
-        None
-    }
-
     #[test]
     fn decoding_stops_before_the_next_token_when_it_is_cancelled_or_has_enough() {
-        let Some(engines) = engines() else { return };
-        let network = Network::load(&engines.join("cache/quarterdeck/speech/moonshine-tiny")).unwrap();
-        let recording = std::fs::read(engines.join("recordings/beckett.wav")).unwrap();
-        let samples = recording[44..].as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample));
-        let samples: Vec<_> = samples.map(|sample| f32::from(sample) / 32_768.).collect();
+        let Some(speech) = RealSpeech::find() else { return };
+        let network = Network::load(&speech.engines().join("moonshine-tiny")).unwrap();
+        let recording = speech.recording("beckett.wav");
+        let samples: Vec<_> = recording.iter().map(|sample| f32::from(*sample) / 32_768.).collect();
         let pool = Arc::new(ThreadPool::with_num_threads(1));
         let asked = Cell::new(0);
         // Once before the encoder, and once before each token.

@@ -22,6 +22,24 @@ const SPARE_TOKENS: usize = 4;
 const MIN_LOOP_ROUNDS: usize = 4;
 const MAX_LOOP_TOKENS: usize = 12;
 
+/// How much silence is left around speech. Of half a second of it before the first word, the smaller model takes the whole
+/// utterance for silence.
+const MARGIN_SAMPLES: usize = HEARD_RATE as usize / 5;
+/// How much less energy than the loudest has what counts as silence: 26 dB.
+const SILENCE_RATIO: i64 = 400;
+
+/// An utterance from shortly before its first sound to shortly after its last.
+pub(crate) fn without_silence_around(samples: &[i16]) -> &[i16] {
+    let energy = |frame: &[i16]| frame.iter().map(|sample| i64::from(*sample).pow(2)).sum::<i64>();
+    let loudest = samples.chunks(PAUSE_STEP).map(energy).max().unwrap_or_default();
+    let is_sound = |frame: &[i16]| energy(frame) > loudest / SILENCE_RATIO;
+    let Some(first) = samples.chunks(PAUSE_STEP).position(is_sound) else { return samples };
+    let last = samples.chunks(PAUSE_STEP).rposition(is_sound).unwrap_or(first);
+    let start = (first * PAUSE_STEP).saturating_sub(MARGIN_SAMPLES);
+    let end = ((last + 1) * PAUSE_STEP + MARGIN_SAMPLES).min(samples.len());
+    &samples[start..end]
+}
+
 /// Pieces of an utterance, one after the other, cut where it is quietest.
 pub(crate) fn split(samples: &[i16]) -> Vec<Range<usize>> {
     let mut segments = Vec::new();
@@ -75,6 +93,16 @@ mod tests {
     use super::*;
 
     const SECOND: usize = HEARD_RATE as usize;
+
+    #[test]
+    fn silence_around_speech_is_cut_to_a_margin() {
+        let quiet = vec![20; 2 * SECOND];
+        let spoken = [&quiet[..], &vec![3_000; SECOND], &quiet].concat();
+        assert_eq!(without_silence_around(&spoken).len(), SECOND + 2 * MARGIN_SAMPLES);
+        for samples in [vec![], vec![0; SECOND], vec![3_000; SECOND], vec![3_000; 7]] {
+            assert_eq!(without_silence_around(&samples).len(), samples.len());
+        }
+    }
 
     #[test]
     fn an_utterance_that_fits_is_one_segment() {

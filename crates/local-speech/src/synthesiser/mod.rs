@@ -4,14 +4,13 @@ mod one_shot;
 mod output;
 mod piper;
 mod process;
-mod resample;
 mod text;
-mod wav;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_audio::Resampler;
 use quarterdeck_contracts::{
     HEARD_RATE, SPOKEN_RATE, Sentence, SpeechError, SpeechErrorKind, SpeechStream, TextToSpeech,
 };
@@ -22,11 +21,9 @@ use tokio::time::timeout;
 use crate::language::primary;
 use output::{Fault, Output, channel};
 use piper::Piper;
-use resample::Resampler;
 use text::{MAX_TEXT_BYTES, speakable};
 
 pub use piper::PiperFiles;
-pub use wav::WavReader;
 
 /// How much of the machine a synthesiser may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

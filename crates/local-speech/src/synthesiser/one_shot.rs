@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use quarterdeck_contracts::SpeechErrorKind;
+use quarterdeck_audio::{AudioError, WavReader};
+use quarterdeck_contracts::{SPOKEN_RATE, SpeechErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
 use super::output::{Fault, Output};
 use super::process::{EngineProcess, Pipes};
-use super::wav::WavReader;
 
 /// Three minutes of two channels at 48 kHz, with a header.
 const MAX_FILE_BYTES: u64 = 36 << 20;
@@ -29,7 +29,7 @@ pub(super) async fn espeak(
     command.args(["-v", language, "-s", ESPEAK_WORDS_PER_MINUTE, "--stdin", "--stdout"]);
     let (mut process, Pipes { stdin, mut stdout }) = start(command, program)?;
     give(stdin, text).await;
-    let mut wav = WavReader::default();
+    let mut wav = WavReader::new(SPOKEN_RATE);
     let mut buffer = vec![0; 16 << 10];
     loop {
         let read = tokio::select! {
@@ -39,7 +39,7 @@ pub(super) async fn espeak(
         if read == 0 {
             break;
         }
-        output.send(wav.take(&buffer[..read]).map_err(malformed)?)?;
+        output.send(wav.feed(&buffer[..read]).map_err(malformed)?)?;
     }
     let status = process.wait().await.map_err(lost)?;
     if !status.success() {
@@ -67,8 +67,8 @@ pub(super) async fn say(program: &Path, text: &str, output: &mut Output) -> Resu
     }
     let read = tokio::task::spawn_blocking(move || read_bounded(path)).await;
     let bytes = read.map_err(|error| lost(io::Error::other(error)))?.map_err(lost)?;
-    let mut wav = WavReader::default();
-    output.send(wav.take(&bytes).map_err(malformed)?)?;
+    let mut wav = WavReader::new(SPOKEN_RATE);
+    output.send(wav.feed(&bytes).map_err(malformed)?)?;
     output.send(wav.finish().map_err(malformed)?)
 }
 
@@ -96,6 +96,6 @@ fn lost(error: io::Error) -> Fault {
     Fault::new(SpeechErrorKind::Unavailable, error.to_string())
 }
 
-fn malformed(reason: &'static str) -> Fault {
-    Fault::new(SpeechErrorKind::Malformed, reason)
+fn malformed(error: AudioError) -> Fault {
+    Fault::new(SpeechErrorKind::Malformed, error.to_string())
 }

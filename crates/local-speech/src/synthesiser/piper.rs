@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use quarterdeck_audio::Resampler;
 use quarterdeck_contracts::{SPOKEN_RATE, SpeechErrorKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use super::output::{Fault, Output};
 use super::process::{EngineProcess, Pipes};
-use super::resample::Resampler;
 
 /// Piper is under the GPL, so it is not part of this process; the script is ours.
 const WORKER: &str = include_str!("piper_worker.py");

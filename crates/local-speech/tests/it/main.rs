@@ -6,4 +6,3 @@ mod install;
 #[cfg(unix)]
 mod programs;
 mod real;
-mod words;

@@ -1,29 +1,16 @@
 //! The real engines on recordings of people and on each other, where `scripts/speech` has installed them.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use quarterdeck_contracts::{
-    HEARD_RATE, SPOKEN_RATE, Sentence, SpeechErrorKind, SpeechToText, TextToSpeech, Utterance,
-};
+use quarterdeck_contracts::{HEARD_RATE, Sentence, SpeechErrorKind, SpeechToText, TextToSpeech, Utterance};
 use quarterdeck_local_speech::{
     Component, Installed, Moonshine, MoonshineSettings, Synthesiser, SynthesiserSettings, Voice, installed,
     to_heard_rate,
 };
+use quarterdeck_testkit::real_speech::{BECKETT, RealSpeech, TWO_CITIES, espeak, words_right};
 
-use crate::words::words_right;
-
-const BECKETT: &str = "Ever tried. Ever failed. No matter. Try again. Fail again. Fail better.";
-const TWO_CITIES: &str = "It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of \
-    foolishness, it was the epoch of belief, it was the epoch of incredulity, it was the season of light, it was the season of \
-    darkness, it was the spring of hope, it was the winter of despair, we had everything before us, we had nothing before us, \
-    we were all going direct to heaven, we were all going direct the other way. In short, the period was so far like the \
-    present period, that some of its noisiest authorities insisted on its being received, for good or for evil, in the \
-    superlative degree of comparison only.";
 /// Spelt as Whisper spells.
 const SENTENCES: [&str; 5] = [
     "The ship left the harbor on Tuesday morning, and the captain asked for two more days.",
@@ -34,59 +21,21 @@ const SENTENCES: [&str; 5] = [
 ];
 
 struct Engines {
-    folder: PathBuf,
+    speech: RealSpeech,
     installed: Installed,
 }
 
-#[expect(clippy::print_stderr, reason = "the reader of the result must know that nothing was tried")]
 #[expect(clippy::disallowed_methods, reason = "the engines are installed on some machines only")]
 fn engines() -> Option<Engines> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/speech");
-    if !folder.join(".holds").exists() {
-        let required = std::env::var("QUARTERDECK_REQUIRE_CLIENTS").is_ok_and(|value| value == "1");
-        assert!(!required, "speech engines are required here; `scripts/speech` installs them");
-        eprintln!("SKIPPED: there are no speech engines; `scripts/speech` installs them");
-        return None;
-    }
-    let installed = installed(&folder.join("cache/quarterdeck/speech"), std::env::var_os("PATH").as_deref());
-    Some(Engines { folder, installed })
+    let speech = RealSpeech::find()?;
+    let installed = installed(&speech.engines(), std::env::var_os("PATH").as_deref());
+    Some(Engines { speech, installed })
 }
 
 impl Engines {
     fn moonshine(&self, component: Component, settings: MoonshineSettings) -> Moonshine {
-        let folder = component.find(&self.folder.join("cache/quarterdeck/speech")).unwrap();
+        let folder = component.find(&self.speech.engines()).unwrap();
         Moonshine::load(&folder, settings).unwrap()
-    }
-
-    /// A recording at 16 kHz. One of the two has three times as many samples.
-    fn recording(&self, name: &str) -> Vec<i16> {
-        let file = fs::read(self.folder.join("recordings").join(name)).unwrap();
-        let rate = u32::from_le_bytes(file[24..28].try_into().unwrap());
-        let samples = file[44..].as_chunks::<2>().0.iter().map(|sample| i16::from_le_bytes(*sample));
-        let group = (rate / HEARD_RATE) as usize;
-        let samples: Vec<_> = samples.map(i32::from).collect();
-        samples
-            .chunks_exact(group)
-            .map(|group| (group.iter().sum::<i32>() / group.len() as i32) as i16)
-            .collect()
-    }
-
-    /// What Whisper understands.
-    fn whisper(&self, samples: &[i16]) -> String {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("speech.wav");
-        let bytes = 2 * samples.len() as u32;
-        let mut file =
-            [&b"RIFF"[..], &(bytes + 36).to_le_bytes(), b"WAVEfmt \x10\0\0\0\x01\0\x01\0"].concat();
-        file.extend([SPOKEN_RATE.to_le_bytes(), (2 * SPOKEN_RATE).to_le_bytes()].concat());
-        file.extend([&b"\x02\0\x10\0data"[..], &bytes.to_le_bytes()].concat());
-        file.extend(samples.iter().flat_map(|sample| sample.to_le_bytes()));
-        fs::write(&path, file).unwrap();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/speech/whisper.py");
-        let mut command = Command::new(self.folder.join("whisper/bin/python"));
-        let output = command.arg(script).arg(self.folder.join("whisper-tiny.en")).arg(path).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
     }
 }
 
@@ -116,7 +65,7 @@ async fn moonshine_understands_people() {
         let moonshine = engines.moonshine(component, settings);
         assert_eq!(moonshine.name(), name);
         for (file, text) in [("beckett.wav", BECKETT), ("two_cities.wav", TWO_CITIES)] {
-            let samples = engines.recording(file);
+            let samples = engines.speech.recording(file);
             let (seconds, begin) = (samples.len() as f64 / f64::from(HEARD_RATE), Instant::now());
             let heard = moonshine.transcribe(utterance(samples)).await.unwrap();
             let right = words_right(text, &heard.text);
@@ -153,6 +102,19 @@ async fn moonshine_hears_a_short_word_and_no_words_in_silence() {
 }
 
 #[tokio::test]
+async fn moonshine_hears_what_is_said_after_a_silence() {
+    let Some(engines) = engines() else { return };
+    let moonshine = engines.moonshine(Component::MoonshineTiny, MoonshineSettings::default());
+    let spoken = espeak("Tell me more.", "en-us");
+    for silence in [0, 500, 750, 1_000] {
+        let before = vec![0; silence * HEARD_RATE as usize / 1_000];
+        let after = vec![0; HEARD_RATE as usize * 6 / 10];
+        let heard = moonshine.transcribe(utterance([before, spoken.clone(), after].concat())).await.unwrap();
+        assert!(words_right("tell me more", &heard.text) == 1., "after {silence} ms: {heard:?}");
+    }
+}
+
+#[tokio::test]
 async fn moonshine_refuses_what_it_cannot_do() {
     let Some(engines) = engines() else { return };
     let settings =
@@ -160,7 +122,7 @@ async fn moonshine_refuses_what_it_cannot_do() {
     let moonshine = engines.moonshine(Component::MoonshineTiny, settings);
     let kind = async |utterance| moonshine.transcribe(utterance).await.unwrap_err().kind;
     assert_eq!(kind(utterance(vec![0; 16_000 * 301])).await, SpeechErrorKind::Refused);
-    let samples: Arc<[i16]> = engines.recording("beckett.wav").into();
+    let samples: Arc<[i16]> = engines.speech.recording("beckett.wav").into();
     let (first, second) = tokio::join!(
         moonshine.transcribe(utterance(samples.clone())),
         moonshine.transcribe(utterance(samples.clone()))
@@ -179,7 +141,7 @@ async fn an_utterance_that_is_given_up_or_too_slow_makes_room_for_the_next() {
         ..MoonshineSettings::default()
     };
     let moonshine = engines.moonshine(Component::MoonshineTiny, settings);
-    let long: Arc<[i16]> = engines.recording("two_cities.wav").into();
+    let long: Arc<[i16]> = engines.speech.recording("two_cities.wav").into();
     let slow = moonshine.transcribe(utterance(long.clone())).await.unwrap_err();
     assert_eq!(slow.kind, SpeechErrorKind::TimedOut);
     let given_up = tokio::time::timeout(Duration::ZERO, moonshine.transcribe(utterance(long))).await;
@@ -205,7 +167,7 @@ async fn whisper_understands_every_voice() {
         drop(stream);
         let mut understood = Vec::new();
         for sentence in SENTENCES {
-            understood.push(engines.whisper(&speak(&engine, sentence).await));
+            understood.push(engines.speech.whisper(&speak(&engine, sentence).await));
         }
         let understood = understood.join(" ");
         let right = words_right(&SENTENCES.join(" "), &understood);

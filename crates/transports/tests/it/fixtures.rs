@@ -95,5 +95,11 @@ fn meta(name: &str) -> Meta {
 }
 
 pub(crate) fn request(system: &str, messages: Vec<ChatMessage>, tools: Vec<Value>) -> ChatRequest {
-    ChatRequest { system: system.into(), messages, tools: tools.into(), tool_use: ToolUse::Allowed }
+    ChatRequest {
+        system: system.into(),
+        messages,
+        tools: tools.into(),
+        tool_use: ToolUse::Allowed,
+        span: None,
+    }
 }

@@ -86,6 +86,37 @@ async fn a_server_that_knows_no_probabilities_is_not_asked_for_them() {
 }
 
 #[tokio::test]
+async fn a_transcript_that_comes_in_events_is_read_to_its_end_and_no_further() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\r\n".to_vec();
+    let event = |event: &str| format!("data: {event}\n\n").into_bytes();
+    let delta = |words: &str| event(&format!(r#"{{"type":"transcript.text.delta","delta":"{words}"}}"#));
+    let done = event(
+        r#"{"type":"transcript.text.done","text":"Aye, captain.","logprobs":[{"token":"Aye","logprob":0}]}"#,
+    );
+    let streams = |config| OpenAiSpeechToTextConfig { streams: true, ..config };
+    let (transcript, server) = transcribe(
+        streams,
+        // It does not close the connection.
+        vec![Act::SendAndHang([head.clone(), delta("Aye,"), delta(" captain."), done].concat())],
+    )
+    .await;
+    assert_eq!(transcript.unwrap(), Transcript { text: "Aye, captain.".into(), confidence: Some(1.0) });
+    let sent = &server.requests()[0];
+    assert!(sent.contains("name=\"stream\"\r\n\r\ntrue\r\n"), "{sent}");
+    // A model that knows no events answers as ever.
+    let (transcript, _) = transcribe(streams, vec![json("200 OK", r#"{"text":"Aye"}"#)]).await;
+    assert_eq!(transcript.unwrap().text, "Aye");
+    for (stream, kind) in [
+        (delta("Aye"), SpeechErrorKind::Unavailable),
+        (event(r#"{"error":{"message":"no","code":"invalid_api_key"}}"#), SpeechErrorKind::Auth),
+        (event("no JSON"), SpeechErrorKind::Malformed),
+    ] {
+        let (transcript, _) = transcribe(same, vec![Act::Send([head.clone(), stream].concat())]).await;
+        assert_eq!(transcript.unwrap_err().kind, kind);
+    }
+}
+
+#[tokio::test]
 async fn failures_have_the_kind_that_says_what_helps() {
     use SpeechErrorKind::{Auth, Busy, Malformed, Refused, Unavailable};
     let wrong_key = format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);

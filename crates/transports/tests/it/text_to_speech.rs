@@ -107,17 +107,21 @@ async fn samples_are_handed_on_as_they_come_wherever_packets_are_cut() {
 
 #[tokio::test]
 async fn other_rates_and_wav_files_are_converted() {
-    let silence = vec![500; 160];
+    let constant = vec![500; 160];
+    // A filter rises from the silence before it, and falls into the silence after it.
+    let is_converted = |spoken: &Spoken| {
+        (kind(spoken), spoken.samples.len()) == (None, 240) && spoken.samples[30..210] == [500; 180]
+    };
     let slow = |config| OpenAiTextToSpeechConfig { format: AudioFormat::Pcm { rate: 16_000 }, ..config };
-    let spoken = speak(slow, vec![Act::Send([PCM, &bytes(&silence)].concat())]).await;
-    assert_eq!((kind(&spoken), spoken.samples), (None, vec![500; 240]));
+    let spoken = speak(slow, vec![Act::Send([PCM, &bytes(&constant)].concat())]).await;
+    assert!(is_converted(&spoken), "{:?} {:?}", spoken.error, spoken.samples);
     let as_wav = |config| OpenAiTextToSpeechConfig { format: AudioFormat::Wav, ..config };
-    let file = wav(16_000, &silence);
+    let file = wav(16_000, &constant);
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: audio/wav\r\nconnection: close\r\n\r\n".to_vec();
     let pieces = file.chunks(51).map(<[u8]>::to_vec);
     let act = Act::InPieces([vec![head.clone()], pieces.collect()].concat());
     let spoken = speak(as_wav, vec![act]).await;
-    assert_eq!((kind(&spoken), spoken.samples), (None, vec![500; 240]));
+    assert!(is_converted(&spoken), "{:?} {:?}", spoken.error, spoken.samples);
     assert!(spoken.server.requests()[0].contains(r#""response_format":"wav""#));
     let cut = [&head[..], &file[..file.len() - 10]].concat();
     assert_eq!(kind(&speak(as_wav, vec![Act::Send(cut)]).await), Some(SpeechErrorKind::Unavailable));

@@ -5,15 +5,13 @@
 
 mod exchange;
 mod multipart;
-mod pcm;
 mod synthesis;
+mod transcript_events;
 mod transcription;
-mod wav;
 
-pub use pcm::PcmReader;
 pub use synthesis::{AudioFormat, OpenAiTextToSpeech, OpenAiTextToSpeechConfig};
+pub use transcript_events::TranscriptReader;
 pub use transcription::{OpenAiSpeechToText, OpenAiSpeechToTextConfig, read_transcript};
-pub use wav::WavReader;
 
 /// Requests at a time, unless it is configured.
 const DEFAULT_MAX_REQUESTS: usize = 32;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use quarterdeck_audio::{AudioError, PcmReader, WavReader};
 use quarterdeck_contracts::{
     SPOKEN_RATE, Sentence, SpeechError, SpeechErrorKind, SpeechStream, TextToSpeech,
 };
@@ -14,8 +15,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::super::{OpenAiConfig, PROVIDER, bearer_headers};
 use super::DEFAULT_MAX_REQUESTS;
 use super::exchange::{ResponseBody, SpeechClient};
-use super::pcm::PcmReader;
-use super::wav::WavReader;
 use crate::endpoint::Settings;
 use crate::http::deadline_after;
 use crate::{ConfigError, Fault, Limits, Secret};
@@ -114,9 +113,10 @@ impl OpenAiTextToSpeech {
         }
         let (format, decoder) = match self.config.format {
             AudioFormat::Pcm { rate } => {
-                ("pcm", Decoder::Pcm(PcmReader::new(rate).map_err(|fault| self.client.error(fault))?))
+                let reader = PcmReader::new(rate, 1, SPOKEN_RATE);
+                ("pcm", Decoder::Pcm(reader.map_err(|error| self.client.error(fault_of(error)))?))
             }
-            AudioFormat::Wav => ("wav", Decoder::Wav(WavReader::default())),
+            AudioFormat::Wav => ("wav", Decoder::Wav(WavReader::new(SPOKEN_RATE))),
         };
         let body = json!({
             "model": self.config.model, "voice": self.config.voice, "input": sentence.text, "response_format": format,
@@ -193,16 +193,17 @@ impl Speaking {
 
     /// The next samples; `None` where there are none yet, or no more.
     async fn read(&mut self, mut body: Box<ResponseBody>) -> Result<Option<Vec<i16>>, Fault> {
-        let Some(bytes) = body.next().await? else {
-            self.decoder.finish()?;
-            return match self.is_heard {
-                true => Ok(None),
-                false => Err(Fault::garbled("the answer has no speech")),
-            };
+        let (samples, is_last) = match body.next().await? {
+            Some(bytes) => (self.decoder.feed(&bytes), false),
+            None => (self.decoder.finish(), true),
         };
-        let samples = self.decoder.feed(&bytes)?;
-        self.phase = Phase::Read(body);
+        let samples = samples.map_err(fault_of)?;
         self.is_heard |= !samples.is_empty();
+        match is_last {
+            true if !self.is_heard => return Err(Fault::garbled("the answer has no speech")),
+            true => {}
+            false => self.phase = Phase::Read(body),
+        }
         Ok(Some(samples).filter(|samples| !samples.is_empty()))
     }
 }
@@ -212,20 +213,27 @@ fn is_audio(kind: &str) -> bool {
     kind.starts_with("audio/") || kind.starts_with("application/octet-stream")
 }
 
+fn fault_of(error: AudioError) -> Fault {
+    match error {
+        AudioError::Truncated => Fault::cut(error.to_string()),
+        _ => Fault::garbled(error.to_string()),
+    }
+}
+
 enum Decoder {
     Pcm(PcmReader),
     Wav(WavReader),
 }
 
 impl Decoder {
-    fn feed(&mut self, bytes: &[u8]) -> Result<Vec<i16>, Fault> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<Vec<i16>, AudioError> {
         match self {
             Self::Pcm(reader) => Ok(reader.feed(bytes)),
             Self::Wav(reader) => reader.feed(bytes),
         }
     }
 
-    fn finish(&self) -> Result<(), Fault> {
+    fn finish(&mut self) -> Result<Vec<i16>, AudioError> {
         match self {
             Self::Pcm(reader) => reader.finish(),
             Self::Wav(reader) => reader.finish(),

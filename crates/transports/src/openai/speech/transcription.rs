@@ -1,17 +1,19 @@
-//! Speech to text: one utterance as a WAV file, and its words as JSON.
+//! Speech to text: one utterance as a WAV file, and its words as JSON or as events.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_audio::wav_file;
 use quarterdeck_contracts::handler::BoxFuture;
-use quarterdeck_contracts::{SpeechError, SpeechErrorKind, SpeechToText, Transcript, Utterance};
+use quarterdeck_contracts::{HEARD_RATE, SpeechError, SpeechErrorKind, SpeechToText, Transcript, Utterance};
 use reqwest::Request;
 use serde_json::Value;
 
 use super::super::{OpenAiConfig, PROVIDER, bearer_headers};
-use super::exchange::SpeechClient;
+use super::DEFAULT_MAX_REQUESTS;
+use super::exchange::{ResponseBody, SpeechClient};
 use super::multipart::Form;
-use super::{DEFAULT_MAX_REQUESTS, wav};
+use super::transcript_events::TranscriptReader;
 use crate::endpoint::Settings;
 use crate::http::deadline_after;
 use crate::{ConfigError, Fault, Limits, Secret};
@@ -32,6 +34,9 @@ pub struct OpenAiSpeechToTextConfig {
     /// Whether the probabilities of words are asked for, which OpenAI's `gpt-4o-…` models have and other servers may
     /// refuse. Without them a transcript has no confidence.
     pub logprobs: bool,
+    /// Whether words are asked for as they are understood (`stream`), for servers that have only that. A transcript that comes in
+    /// events is read in any case.
+    pub streams: bool,
     /// Requests at a time; the next one is refused as busy.
     pub max_requests: usize,
     /// Timeouts, sizes and retries.
@@ -51,6 +56,7 @@ impl OpenAiSpeechToTextConfig {
             model: Self::DEFAULT_MODEL.to_owned(),
             language: None,
             logprobs: true,
+            streams: false,
             max_requests: DEFAULT_MAX_REQUESTS,
             limits: Limits {
                 connect: Duration::from_secs(5),
@@ -105,7 +111,10 @@ impl OpenAiSpeechToText {
         if self.config.logprobs {
             form = form.field("include[]", "logprobs");
         }
-        let form = form.wav_file(&wav::write(&utterance.samples)).finish();
+        if self.config.streams {
+            form = form.field("stream", "true");
+        }
+        let form = form.wav_file(&wav_file(&utterance.samples, HEARD_RATE)).finish();
         let (kind, body) = form.map_err(|error| refused(error.to_string()))?;
         let request = self.client.endpoint.post_bytes(kind, body).build();
         request.map_err(|error| refused(error.without_url().to_string()))
@@ -120,6 +129,9 @@ impl OpenAiSpeechToText {
         let answer = async {
             let mut body = self.client.send(request, deadline).await?;
             let kind = body.content_type();
+            if kind.as_deref().is_some_and(|kind| kind.starts_with("text/event-stream")) {
+                return read_events(body).await;
+            }
             read_transcript(&body.read().await?).map_err(|mut fault| {
                 if let Some(kind) = kind.filter(|kind| !kind.contains("json")) {
                     fault.detail.push_str(&format!(" (its content type is {kind}: is the base URL right?)"));
@@ -142,6 +154,16 @@ impl SpeechToText for OpenAiSpeechToText {
     }
 }
 
+async fn read_events(mut body: ResponseBody) -> Result<Transcript, Fault> {
+    let mut reader = TranscriptReader::default();
+    while let Some(bytes) = body.next().await? {
+        if reader.feed(&bytes)? {
+            break;
+        }
+    }
+    reader.finish()
+}
+
 /// `de` of `de-AT`: the protocol knows languages, not countries.
 fn primary_language(language: &str) -> Option<String> {
     let primary = language.split(['-', '_']).next()?;
@@ -155,6 +177,11 @@ pub fn read_transcript(body: &[u8]) -> Result<Transcript, Fault> {
         return Err(fault);
     }
     let answer: Value = serde_json::from_slice(body).map_err(|_| Fault::garbled("the answer is not JSON"))?;
+    transcript_of(&answer)
+}
+
+/// The transcript in an answer, or in the event that ends a stream.
+pub(super) fn transcript_of(answer: &Value) -> Result<Transcript, Fault> {
     let Some(text) = answer["text"].as_str() else {
         return Err(Fault::garbled("the answer has no `text`"));
     };

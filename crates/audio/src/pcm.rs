@@ -1,34 +1,29 @@
 //! Samples out of bytes that come in pieces of any size.
 
-use quarterdeck_contracts::SPOKEN_RATE;
+use std::ops::RangeInclusive;
 
-use crate::Fault;
-use crate::live::Resampler;
+use crate::{AudioError, Resampler};
 
 /// The slowest and the fastest sound that can be converted.
-const RATES: std::ops::RangeInclusive<u32> = 8_000..=48_000;
+const RATES: RangeInclusive<u32> = 8_000..=48_000;
+const CHANNELS: RangeInclusive<u16> = 1..=2;
 
-/// 16-bit little-endian samples of one or two channels, as mono at [`SPOKEN_RATE`]. A piece may end within a sample.
+/// 16-bit little-endian samples of one or two channels, as mono at another rate. A piece may end within a sample.
 #[derive(Debug)]
 pub struct PcmReader {
     /// The beginning of a frame whose end has not come.
     rest: Vec<u8>,
     channels: usize,
-    resampler: Option<Resampler>,
+    resampler: Resampler,
 }
 
 impl PcmReader {
-    /// Mono of this rate.
-    pub fn new(rate: u32) -> Result<Self, Fault> {
-        Self::with_channels(rate, 1)
-    }
-
-    pub(super) fn with_channels(rate: u32, channels: u16) -> Result<Self, Fault> {
-        if !RATES.contains(&rate) || !(1..=2).contains(&channels) {
-            let detail = format!("sound of {rate} Hz and {channels} channels cannot be converted");
-            return Err(Fault::garbled(detail));
+    /// Reads sound of `rate` and `channels` as mono of the rate `to`.
+    pub fn new(rate: u32, channels: u16, to: u32) -> Result<Self, AudioError> {
+        if !RATES.contains(&rate) || !CHANNELS.contains(&channels) {
+            return Err(AudioError::Unsupported { rate, channels });
         }
-        let resampler = (rate != SPOKEN_RATE).then(|| Resampler::new(rate, SPOKEN_RATE));
+        let resampler = Resampler::new(rate, to);
         Ok(Self { rest: Vec::new(), channels: usize::from(channels), resampler })
     }
 
@@ -39,27 +34,12 @@ impl PcmReader {
         let (samples, _) = self.rest[..whole].as_chunks::<2>();
         let mono: Vec<i16> = samples.chunks_exact(self.channels).map(mix).collect();
         self.rest.drain(..whole);
-        match &mut self.resampler {
-            None => mono,
-            Some(resampler) => {
-                let bytes: Vec<u8> = mono.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-                resampler
-                    .take(&bytes)
-                    .as_chunks()
-                    .0
-                    .iter()
-                    .map(|sample| i16::from_le_bytes(*sample))
-                    .collect()
-            }
-        }
+        self.resampler.take(&mono)
     }
 
-    /// The end: half a sample is a sign that more was meant to come.
-    pub fn finish(&self) -> Result<(), Fault> {
-        match self.rest.is_empty() {
-            true => Ok(()),
-            false => Err(Fault::cut("the speech ends within a sample")),
-        }
+    /// The last samples. Half a sample is a sign that more was meant to come.
+    pub fn finish(&mut self) -> Result<Vec<i16>, AudioError> {
+        if self.rest.is_empty() { Ok(self.resampler.finish()) } else { Err(AudioError::Truncated) }
     }
 }
 
@@ -78,15 +58,15 @@ mod tests {
 
     #[test]
     fn two_channels_become_their_mean() {
-        let mut reader = PcmReader::with_channels(SPOKEN_RATE, 2).unwrap();
+        let mut reader = PcmReader::new(24_000, 2, 24_000).unwrap();
         assert_eq!(reader.feed(&[0, 0, 10, 0, 255, 127, 255, 127, 9]), [5, i16::MAX]);
-        assert!(reader.finish().is_err(), "a byte is left");
+        assert_eq!(reader.finish(), Err(AudioError::Truncated), "a byte is left");
     }
 
     #[test]
     fn odd_rates_are_refused() {
         for (rate, channels) in [(0, 1), (7_999, 1), (48_001, 1), (24_000, 0), (24_000, 3)] {
-            assert!(PcmReader::with_channels(rate, channels).is_err(), "{rate} {channels}");
+            assert!(PcmReader::new(rate, channels, 24_000).is_err(), "{rate} {channels}");
         }
     }
 
@@ -95,12 +75,12 @@ mod tests {
         fn it_makes_no_difference_where_chunks_are_cut(
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             sizes in prop::collection::vec(1_usize..9, 1..20),
-            rate in 8_000_u32..=48_000,
+            rate in prop::sample::select(vec![8_000_u32, 11_025, 16_000, 22_050, 24_000, 44_100, 48_000]),
             channels in 1_u16..=2,
         ) {
-            let mut reader = PcmReader::with_channels(rate, channels).unwrap();
+            let mut reader = PcmReader::new(rate, channels, 24_000).unwrap();
             let whole = reader.feed(&bytes);
-            let (mut pieces, mut reader) = (Vec::new(), PcmReader::with_channels(rate, channels).unwrap());
+            let (mut pieces, mut reader) = (Vec::new(), PcmReader::new(rate, channels, 24_000).unwrap());
             let (mut rest, mut sizes) = (&bytes[..], sizes.iter().cycle());
             while !rest.is_empty() {
                 let (piece, more) = rest.split_at((*sizes.next().unwrap()).min(rest.len()));

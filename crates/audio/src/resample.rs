@@ -1,7 +1,7 @@
 //! Converts the rate of a voice to that of a call.
 //!
-//! The transports convert by linear interpolation, which is enough for a microphone. A voice at 22 kHz would get mirror
-//! images of its sibilants from that, so this one filters.
+//! Live models are sent a microphone by linear interpolation, which is enough there. A voice at 22 kHz would get mirror images
+//! of its sibilants from that, so this one filters.
 
 use std::f64::consts::PI;
 
@@ -11,7 +11,8 @@ const TAPS: usize = 32;
 const PASS_BAND: f64 = 0.92;
 
 /// Converts pieces that may be cut anywhere. The result begins with the first sample and has no delay.
-pub(super) struct Resampler {
+#[derive(Debug)]
+pub struct Resampler {
     /// Both rates without their common divisor.
     from: usize,
     to: usize,
@@ -24,16 +25,19 @@ pub(super) struct Resampler {
 }
 
 impl Resampler {
-    /// Neither rate may be zero.
-    pub(super) fn new(from: u32, to: u32) -> Self {
+    /// A rate of zero is taken for one.
+    pub fn new(from: u32, to: u32) -> Self {
         let divisor = greatest_common_divisor(from.max(1), to.max(1));
         let (from, to) = ((from.max(1) / divisor) as usize, (to.max(1) / divisor) as usize);
         let cutoff = PASS_BAND * (to as f64 / from as f64).min(1.);
-        let phases = (0..to).map(|phase| weights(phase as f64 / to as f64, cutoff)).collect();
+        // The same rate needs none.
+        let count = if from == to { 0 } else { to };
+        let phases = (0..count).map(|phase| weights(phase as f64 / to as f64, cutoff)).collect();
         Self { from, to, phases, pending: vec![0.; TAPS / 2 - 1], phase: 0 }
     }
 
-    pub(super) fn take(&mut self, samples: &[i16]) -> Vec<i16> {
+    /// The samples at the other rate, as far as they can be made.
+    pub fn take(&mut self, samples: &[i16]) -> Vec<i16> {
         if self.from == self.to {
             return samples.to_vec();
         }
@@ -54,7 +58,7 @@ impl Resampler {
     }
 
     /// The samples that waited for their successors.
-    pub(super) fn finish(mut self) -> Vec<i16> {
+    pub fn finish(&mut self) -> Vec<i16> {
         if self.from == self.to { Vec::new() } else { self.take(&[0; TAPS / 2]) }
     }
 }
