@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use quarterdeck_contracts::Audio;
 
-use crate::detector::VoiceDetector;
+use crate::detector::{VoiceDetector, Voicing};
 use crate::echo::EchoGate;
 use crate::framing::{FRAME_TIME, Framer, HEARD_FRAME, PLAYED_FRAME, power};
 use crate::turn_end::{AnyPause, TurnEnd};
@@ -55,11 +55,12 @@ impl Ear {
             let power = power(frame);
             let is_user = echo.is_user(power, played);
             // The network is asked about echo too: it must know what was before the user's first word.
-            let is_voice = detector.is_voice(frame, power) && is_user;
+            let judged = detector.judge(frame, power);
+            let voicing = if is_user { judged } else { Voicing::Absent };
             if utterance.is_speech() {
                 turn_end.on_frame(frame);
             }
-            if let Some(event) = utterance.on_frame(is_voice, &mut **turn_end) {
+            if let Some(event) = utterance.on_frame(voicing, &mut **turn_end) {
                 on_event(event);
             }
         });

@@ -3,11 +3,20 @@ use proptest::prelude::*;
 use super::*;
 use crate::turn_end::AnyPause;
 
-/// Hears frames, `#` with a voice and `.` without, and tells after how many of them what was heard.
+/// `#` is a frame with a voice, `?` one that may have one, and `.` one without.
+fn voicing(frame: char) -> Voicing {
+    match frame {
+        '#' => Voicing::Certain,
+        '?' => Voicing::Possible,
+        _ => Voicing::Absent,
+    }
+}
+
+/// Hears frames, and tells after how many of them what was heard.
 fn hear(frames: &str, turn_end: &mut dyn TurnEnd) -> Vec<(usize, EarEvent)> {
     let mut tracker = UtteranceTracker::new(EarSettings::default());
     let events = frames.chars().enumerate();
-    events.filter_map(|(at, frame)| Some((at + 1, tracker.on_frame(frame == '#', turn_end)?))).collect()
+    events.filter_map(|(at, frame)| Some((at + 1, tracker.on_frame(voicing(frame), turn_end)?))).collect()
 }
 
 fn ms(ms: u64) -> Duration {
@@ -31,6 +40,19 @@ fn speech_is_suspected_then_confirmed_and_ends_after_the_hangover() {
 fn a_cough_is_a_false_alarm() {
     let frames = format!("{}{}", "#".repeat(10), ".".repeat(60));
     assert_eq!(hear(&frames, &mut AnyPause), [(3, EarEvent::Onset), (23, EarEvent::FalseAlarm)]);
+}
+
+#[test]
+fn a_hiss_counts_once_the_vowel_has_come() {
+    assert_eq!(hear("..??#", &mut AnyPause), [(5, EarEvent::Onset)]);
+    assert_eq!(hear("..?#?#", &mut AnyPause), [(6, EarEvent::Onset)]);
+}
+
+#[test]
+fn what_only_may_be_a_voice_is_no_onset_and_however_long_no_speech() {
+    assert_eq!(hear(&"?".repeat(500), &mut AnyPause), []);
+    let frames = format!("{}#{}", "?".repeat(500), ".".repeat(60));
+    assert_eq!(hear(&frames, &mut AnyPause), [(501, EarEvent::Onset), (514, EarEvent::FalseAlarm)]);
 }
 
 #[test]
@@ -65,10 +87,10 @@ fn an_endless_noise_ends_after_the_longest_utterance() {
 
 proptest! {
     #[test]
-    fn events_come_in_order_and_every_onset_is_resolved(frames in "([#]{0,30}[.]{0,60}){0,12}") {
+    fn events_come_in_order_and_every_onset_is_resolved(frames in "([?]{0,30}[#]{0,30}[.]{0,60}){0,12}") {
         let mut tracker = UtteranceTracker::new(EarSettings::default());
         let mut heard: Vec<EarEvent> =
-            frames.chars().filter_map(|frame| tracker.on_frame(frame == '#', &mut AnyPause)).collect();
+            frames.chars().filter_map(|frame| tracker.on_frame(voicing(frame), &mut AnyPause)).collect();
         heard.extend(tracker.stop());
         prop_assert_eq!(tracker.stop(), None, "nothing is left");
         let mut expected = "silence";
