@@ -120,7 +120,13 @@ impl Connection {
     fn ask(&mut self, now: Instant) -> bool {
         let Some(question) = self.dialogue.next_question(now, self.max_tokens) else { return false };
         let (system, tools) = (self.system.clone(), self.tools.clone());
-        let request = ChatRequest { system, messages: question.messages, tools, tool_use: question.tool_use };
+        let request = ChatRequest {
+            system,
+            messages: question.messages,
+            tools,
+            tool_use: question.tool_use,
+            span: None,
+        };
         self.reply = Some(self.engines.chat.ask(request));
         true
     }
@@ -155,6 +161,9 @@ impl Connection {
             Spoken::Audio(samples) => {
                 self.latency.on_audio(&self.engines.name, now);
                 self.dialogue.on_audio(&samples, now);
+                if let Some(samples) = self.voice.whole_length() {
+                    self.dialogue.set_sentence_length(samples);
+                }
             }
             Spoken::Ended(Ok(())) => self.dialogue.on_sentence_end(),
             Spoken::Ended(Err(error)) => self.dialogue.on_sentence_failed(error.to_string()),

@@ -112,11 +112,6 @@ impl Conversation {
         }
     }
 
-    /// Whether the last word is the user's, so that their next one belongs to the same message.
-    pub(crate) fn awaits_answer(&self) -> bool {
-        matches!(self.entries.back(), Some(Entry::User(_)))
-    }
-
     fn add_spoken(&mut self, text: &str) {
         if let Some(Entry::Reply(reply)) = self.entries.back_mut() {
             reply.message.parts.push(text_part(text));

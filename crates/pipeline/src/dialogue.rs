@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::conversation::Conversation;
 use crate::language::Language;
-use crate::playback::Playback;
+use crate::playback::{Pace, Playback};
 use crate::sentences::Sentences;
 use crate::settings::PipelineSettings;
 
@@ -30,6 +30,7 @@ pub(crate) struct Dialogue {
     pub(crate) events: VecDeque<LiveEvent<'static>>,
     pub(crate) language: Language,
     playback: Playback,
+    pace: Pace,
     sentences: Sentences,
     queue: VecDeque<QueuedPiece>,
     generating: Option<Generating>,
@@ -44,6 +45,8 @@ struct QueuedPiece {
     reply: Option<u64>,
     text: String,
     is_code: bool,
+    /// It was shown, and its voice has failed: it is not shown or tried again.
+    is_rest: bool,
 }
 
 /// The piece that is being spoken.
@@ -69,6 +72,8 @@ struct Turn {
     /// What the user said is being transcribed, and whether it wants an answer.
     is_transcribing: bool,
     wants_transcript: bool,
+    /// The agent knows words of the user that belong to this turn, so that more of them follow after a space.
+    has_words: bool,
     /// The model is to be asked as soon as that can be done.
     wants_answer: bool,
     /// Until when that waits for results.
@@ -85,6 +90,8 @@ struct Turn {
     /// The first reply of the answer, and how often the model was asked for it.
     first_reply: u64,
     steps: u32,
+    /// How often it was asked again because its reply was lost.
+    repeats: u32,
     /// The last utterance could not be transcribed.
     was_not_heard: bool,
 }
@@ -109,6 +116,7 @@ impl Dialogue {
             events: VecDeque::new(),
             language,
             playback: Playback::default(),
+            pace: Pace::default(),
             sentences: Sentences::default(),
             queue: VecDeque::new(),
             generating: None,
@@ -160,7 +168,7 @@ impl Dialogue {
         self.turn.is_answering = true;
         if std::mem::take(&mut self.turn.is_answer_over) {
             self.playback = Playback::default();
-            (self.turn.steps, self.turn.first_reply) = (0, u64::MAX);
+            (self.turn.steps, self.turn.repeats, self.turn.first_reply) = (0, 0, u64::MAX);
         }
         (self.turn.is_generation_complete, self.turn.is_pause_reported) = (false, false);
     }
@@ -209,6 +217,7 @@ impl Dialogue {
 
     fn close_turn(&mut self) {
         self.turn.is_answer_over = true;
+        self.turn.has_words = false;
         if std::mem::take(&mut self.turn.is_open) {
             self.events.push_back(LiveEvent::TurnComplete { more_follows: false });
         }

@@ -32,6 +32,16 @@ impl Language {
             Self::Spanish => "Perdón, no lo he entendido.",
         }
     }
+
+    /// What is said when there is no answer, or no more of it.
+    pub(crate) fn not_answered(self) -> &'static str {
+        match self {
+            Self::English | Self::Other => "Sorry, something went wrong. Please ask me again.",
+            Self::German => "Da ist leider etwas schiefgegangen. Bitte fragen Sie noch einmal.",
+            Self::French => "Désolé, un problème est survenu. Veuillez me reposer la question.",
+            Self::Spanish => "Perdón, algo ha fallado. Pregúntemelo otra vez, por favor.",
+        }
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,11 @@ impl Sentences {
         self.next_piece(false)
     }
 
+    /// What is not complete, if the rest of it will never come. It is gone.
+    pub(crate) fn take_incomplete(&mut self) -> String {
+        std::mem::take(self).buffer
+    }
+
     /// The next piece of what there is, after the last of the text has come.
     pub(crate) fn next_of_rest(&mut self) -> Option<Piece> {
         self.next_piece(true)

@@ -29,8 +29,9 @@ pub(crate) struct Voice {
     engine: Arc<dyn TextToSpeech>,
     language: Option<String>,
     state: State,
-    /// Audio that was made and not handed on.
+    /// Audio that was made and not handed on, and whether the piece after it was asked for.
     made: VecDeque<i16>,
+    has_looked_ahead: bool,
     /// Samples of this sentence so far.
     total: usize,
     timer: Option<Pin<Box<Sleep>>>,
@@ -56,7 +57,15 @@ pub(crate) enum Spoken {
 
 impl Voice {
     pub(crate) fn new(engine: Arc<dyn TextToSpeech>, language: Option<String>) -> Self {
-        Self { engine, language, state: State::Silent, made: VecDeque::new(), total: 0, timer: None }
+        Self {
+            engine,
+            language,
+            state: State::Silent,
+            made: VecDeque::new(),
+            has_looked_ahead: false,
+            total: 0,
+            timer: None,
+        }
     }
 
     /// Begins a sentence, in place of any other.
@@ -76,6 +85,7 @@ impl Voice {
     pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Spoken> {
         loop {
             if !self.made.is_empty() {
+                self.look_ahead(context);
                 let length = self.made.len().min(CHUNK_SAMPLES);
                 return Poll::Ready(Spoken::Audio(self.made.drain(..length).collect()));
             }
@@ -87,6 +97,18 @@ impl Voice {
             if self.poll_engine(context).is_pending() && !self.is_too_slow(context) {
                 return Poll::Pending;
             }
+        }
+    }
+
+    /// How long the sentence is, once all of it was made.
+    pub(crate) fn whole_length(&self) -> Option<usize> {
+        matches!(self.state, State::Ended(Ok(()))).then_some(self.total)
+    }
+
+    /// An engine may make a sentence in one piece. Then its length is known before it was played.
+    fn look_ahead(&mut self, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.has_looked_ahead, true) {
+            let _ = self.poll_engine(context);
         }
     }
 
@@ -108,6 +130,7 @@ impl Voice {
         self.timer = None;
         match piece {
             Some(Ok(samples)) => {
+                self.has_looked_ahead = !self.made.is_empty();
                 let room = MAX_SENTENCE_SAMPLES.saturating_sub(self.total);
                 self.total += samples.len();
                 if samples.len() > room {

@@ -195,6 +195,7 @@ mod tests {
             messages: vec![user("[Note: It is 10:05 now.]\n[Note: a task is done]\n\nHi")],
             tools: [].into(),
             tool_use: ToolUse::Allowed,
+            span: None,
         };
         let context = Context::read(&request);
         assert_eq!(context.now.time, "10:05".parse().ok());

@@ -47,7 +47,8 @@ impl Dialogue {
             return self.close_idle_turn();
         }
         // Pieces follow each other without a space of their own.
-        let text = if self.conversation.awaits_answer() { format!(" {words}") } else { words.to_owned() };
+        let has_words = std::mem::replace(&mut self.turn.has_words, true);
+        let text = if has_words { format!(" {words}") } else { words.to_owned() };
         self.conversation.add_user(words, " ");
         self.events.push_back(LiveEvent::InputTranscript(TranscriptPiece { text: text.into(), stage }));
         if self.turn.wants_transcript {
@@ -79,7 +80,7 @@ impl Dialogue {
     pub(crate) fn on_text(&mut self, text: &str, now: Instant) {
         self.make_room(now);
         self.conversation.add_user(text, "\n");
-        self.turn.is_open = true;
+        (self.turn.is_open, self.turn.has_words) = (true, true);
         self.ask(now);
     }
 
@@ -137,17 +138,19 @@ impl Dialogue {
             return self.cut_played(heard, now);
         }
         self.drop_unread_response();
+        let mut words = None;
         if self.turn.is_answer_over {
             // The audio is of the turn before, and what was asked since has no answer yet.
             self.cut_played(heard, now);
-        } else if self.cut(heard.unwrap_or_else(|| self.playback.played(now))) {
-            self.conversation.mark_interrupted();
+        } else {
+            words = self.cut(heard.unwrap_or_else(|| self.playback.played(now)));
         }
         self.conversation.detach_calls();
         self.turn.wants_answer = false;
         self.turn.is_answering = false;
-        self.turn.is_answer_over = true;
+        (self.turn.is_answer_over, self.turn.has_words) = (true, false);
         self.events.push_back(LiveEvent::Interrupted { end_follows: false });
+        self.events.extend(words.map(LiveEvent::HeardAnswer));
         if self.turn.is_listening {
             // The turn that the user has begun stays open.
             self.events.push_back(LiveEvent::SpeechStarted);
@@ -158,8 +161,9 @@ impl Dialogue {
     fn cut_played(&mut self, heard: Option<Duration>, now: Instant) {
         let (Some(heard), true) = (heard, self.playback.is_played(now)) else { return };
         let is_believed = heard + MAX_CLIENT_LAG >= self.playback.length() && self.playback.has_audio();
-        if is_believed && self.cut(heard) {
-            self.conversation.mark_interrupted();
+        if is_believed {
+            let words = self.cut(heard);
+            self.events.extend(words.map(LiveEvent::HeardAnswer));
         }
     }
 
@@ -187,26 +191,30 @@ impl Dialogue {
         }
     }
 
-    /// Drops what is under way, and from the history what was not heard. Returns whether some was heard and some was not.
-    fn cut(&mut self, heard: Duration) -> bool {
+    /// Drops what is under way, and from the history what was not heard. The model is told if some was heard and some was
+    /// not. Returns the words that were heard, if there was anything to hear.
+    fn cut(&mut self, heard: Duration) -> Option<String> {
         if let Some(generating) = self.generating.take() {
             let parts = vec![ModelPart::new(PartContent::Text(generating.text))];
             let message = ModelMessage { by: self.conversation.model().to_owned(), parts };
             self.conversation.add_reply(generating.number, message);
         }
-        let is_partial = self.drop_unheard(heard);
+        if self.drop_unheard(heard) {
+            self.conversation.mark_interrupted();
+        }
+        let words = self.playback.has_audio().then(|| self.playback.heard_words(heard, &self.pace));
         // A later interruption does not concern what was cut.
         self.playback = Playback::default();
         self.turn.first_reply = u64::MAX;
-        is_partial
+        words
     }
 
     fn drop_unheard(&mut self, heard: Duration) -> bool {
         self.sentences = Sentences::default();
         self.queue.clear();
         self.speaking = None;
-        let (playback, first) = (&self.playback, self.turn.first_reply);
-        self.conversation.cut_replies(first, |reply| playback.heard_of(reply, heard))
+        let (playback, pace, first) = (&self.playback, &self.pace, self.turn.first_reply);
+        self.conversation.cut_replies(first, |reply| playback.heard_of(reply, heard, pace))
     }
 
     /// What the agent has not read of the answer, it need not. Its calls are not run.

@@ -19,7 +19,7 @@ impl Dialogue {
             let spoken = if piece.is_code { String::new() } else { spoken_form(&piece.text, self.language) };
             if spoken.is_empty() {
                 self.show(&piece, 0);
-                self.playback.end_sentence();
+                self.playback.end_sentence(&mut self.pace);
                 continue;
             }
             self.speaking = Some(SpeakingPiece { piece, chars: spoken.chars().count(), has_begun: false });
@@ -46,25 +46,47 @@ impl Dialogue {
         if !speaking.has_begun {
             self.show(&speaking.piece, speaking.chars);
         }
-        self.playback.end_sentence();
+        self.playback.end_sentence(&mut self.pace);
     }
 
-    /// The voice fails. The words are shown, and the next sentence is tried.
+    /// The voice knows how long the sentence is that it speaks, before all of it is sent.
+    pub(crate) fn set_sentence_length(&mut self, samples: usize) {
+        if self.speaking.as_ref().is_some_and(|speaking| speaking.has_begun) {
+            self.playback.set_whole(samples);
+        }
+    }
+
+    /// The voice fails. The words are shown, and the next sentence is tried; one that breaks off is gone on with, once.
     pub(crate) fn on_sentence_failed(&mut self, what: String) {
         self.events.push_back(LiveEvent::Warning(what));
-        self.on_sentence_end();
+        let Some(SpeakingPiece { piece, .. }) = self.speaking.take_if(|speaking| speaking.has_begun) else {
+            return self.on_sentence_end();
+        };
+        let rest = self.playback.break_sentence(&self.pace);
+        if !rest.trim().is_empty() && !piece.is_rest {
+            self.queue.push_front(QueuedPiece { text: rest, is_rest: true, ..piece });
+        }
     }
 
     /// Says words of our own.
     pub(super) fn say(&mut self, words: &str) {
         self.begin_answer();
-        self.queue.push_back(QueuedPiece { reply: None, text: words.to_owned(), is_code: false });
+        self.queue.push_back(QueuedPiece {
+            reply: None,
+            text: words.to_owned(),
+            is_code: false,
+            is_rest: false,
+        });
     }
 
     fn show(&mut self, piece: &QueuedPiece, chars: usize) {
+        let shown = format!("{}{}", self.playback.separator(&piece.text), piece.text);
         self.playback.begin_sentence(piece.reply, &piece.text, chars);
         self.turn.is_pause_reported = false;
-        let words = TranscriptPiece { text: piece.text.clone().into(), stage: TranscriptStage::Segment };
+        if piece.is_rest {
+            return;
+        }
+        let words = TranscriptPiece { text: shown.into(), stage: TranscriptStage::Segment };
         self.events.push_back(LiveEvent::OutputTranscript(words));
     }
 }

@@ -44,6 +44,8 @@ pub(crate) struct Script {
     pub(crate) heard: Mutex<VecDeque<Result<String, SpeechErrorKind>>>,
     /// How the next sentences fail.
     pub(crate) voice_fails: Mutex<VecDeque<SpeechErrorKind>>,
+    /// How the next sentences break off, after a third of them.
+    pub(crate) voice_breaks: Mutex<VecDeque<SpeechErrorKind>>,
     pub(crate) requests: Mutex<Vec<ChatRequest>>,
     pub(crate) utterances: Mutex<Vec<usize>>,
     pub(crate) sentences: Mutex<Vec<String>>,
@@ -173,9 +175,13 @@ impl TextToSpeech for FakeVoice {
         let samples = sentence.text.chars().count() * SAMPLES_PER_CHAR;
         self.0.sentences.lock().unwrap().push(sentence.text);
         let delay = Duration::from_millis(self.0.delays.lock().unwrap().2);
-        Box::pin(stream::iter([samples / 3, samples - samples / 3]).then(move |samples| async move {
+        let rest = match self.0.voice_breaks.lock().unwrap().pop_front() {
+            Some(kind) => Err(speech_error(kind)),
+            None => Ok(samples - samples / 3),
+        };
+        Box::pin(stream::iter([Ok(samples / 3), rest]).then(move |samples| async move {
             sleep(delay).await;
-            Ok(vec![1; samples])
+            samples.map(|samples| vec![1; samples])
         }))
     }
 }
@@ -340,6 +346,7 @@ impl Talk {
                 (self.ends, self.got) = (None, Duration::ZERO);
                 "interrupted".to_owned()
             }
+            LiveEvent::HeardAnswer(words) => format!("heard {words}"),
             LiveEvent::Usage(_) => "usage".to_owned(),
             LiveEvent::Warning(what) => format!("warning {what}"),
             other => format!("{other:?}"),

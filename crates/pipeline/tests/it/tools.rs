@@ -30,7 +30,7 @@ async fn the_model_calls_a_tool_and_speaks_about_its_result() {
         audio
         turn complete, more follows: true
         usage
-        model Segment Colin Archer.
+        model Segment  Colin Archer.
         audio
         model Final 
         GenerationComplete

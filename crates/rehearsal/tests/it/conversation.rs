@@ -62,6 +62,7 @@ impl Conversation {
             messages: Vec::new(),
             tools: tools.into(),
             tool_use: ToolUse::Allowed,
+            span: None,
         };
         Self { request, model: Rehearsal::new(), log: String::new(), last: ModelMessage::default() }
     }

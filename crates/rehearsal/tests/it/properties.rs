@@ -40,6 +40,7 @@ fn tokens_are_characters_divided_by_four_and_rounded_up() {
         messages: vec![ChatMessage::User { text: "høy".into() }],
         tools: [].into(),
         tool_use: ToolUse::Allowed,
+        span: None,
     };
     let reply = complete(&events(&Rehearsal::new(), &request));
     let said = reply.message.text().chars().count() as u64;
@@ -308,6 +309,7 @@ proptest! {
             messages: messages(said),
             tools: tools.into(),
             tool_use: if is_off { ToolUse::Off } else { ToolUse::Allowed },
+            span: None,
         };
         let model = Rehearsal::new();
         let once = events(&model, &request);
@@ -340,7 +342,7 @@ proptest! {
         let around = format!("{system}\n## Now\n\n{system} (2026-11-15). time zone is {text} and locale is {system}.\n<tool id=\"{text}\n**{system}** (x): {text}\nIt is {text} now.");
         for system in [system, around] {
             let request = ChatRequest {
-                system: system.into(), messages: vec![ChatMessage::User { text: text.clone() }], tools: [].into(), tool_use: ToolUse::Allowed,
+                system: system.into(), messages: vec![ChatMessage::User { text: text.clone() }], tools: [].into(), tool_use: ToolUse::Allowed, span: None,
             };
             complete(&events(&Rehearsal::new(), &request));
         }

@@ -21,7 +21,13 @@ fn scripted(script: &str) -> Rehearsal {
 }
 
 fn request(messages: Vec<ChatMessage>) -> ChatRequest {
-    ChatRequest { system: "You are…".into(), messages, tools: [].into(), tool_use: ToolUse::Allowed }
+    ChatRequest {
+        system: "You are…".into(),
+        messages,
+        tools: [].into(),
+        tool_use: ToolUse::Allowed,
+        span: None,
+    }
 }
 
 fn hello() -> ChatRequest {

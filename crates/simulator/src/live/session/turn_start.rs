@@ -199,6 +199,7 @@ impl Session {
             messages: self.conversation.messages(),
             tools: declarations::to_functions(&self.setup.declarations).into(),
             tool_use: ToolUse::Allowed,
+            span: None,
         }));
     }
 }
