@@ -12,6 +12,7 @@ use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::telemetry::TraceContext;
 use crate::{Provider, ToolResponse};
 
 /// Calls that one message of a model may carry at the most, whatever is configured: what a transport reads.
@@ -65,6 +66,8 @@ pub struct ChatRequest {
     pub tools: Arc<[Value]>,
     /// Whether it may call them.
     pub tool_use: ToolUse,
+    /// The span of the request, for providers that take it.
+    pub span: Option<TraceContext>,
 }
 
 /// How the end of an instruction begins that differs between conversations: the date, the user's time zone and

@@ -33,6 +33,7 @@ mod secret_use;
 mod speech;
 mod store;
 mod strict_json;
+pub mod telemetry;
 mod tokens;
 mod upstream;
 mod visible;

@@ -169,6 +169,9 @@ pub enum LiveEvent<'a> {
         /// Whether what was cut off will still be said to be over, by a [`LiveEvent::TurnComplete`].
         end_follows: bool,
     },
+    /// What the user has heard of the answer that was cut off last, where the provider knows it to the word. It stands in the
+    /// place of any estimate, and comes before the answer to what interrupted it.
+    HeardAnswer(String),
     /// What was asked will not be answered. The end of the turn follows.
     ResponseFailed,
     /// The model has said what it had to say.
@@ -203,6 +206,7 @@ impl LiveEvent<'_> {
             Self::CallsCancelled(ids) => LiveEvent::CallsCancelled(ids),
             Self::SpeechStarted => LiveEvent::SpeechStarted,
             Self::Interrupted { end_follows } => LiveEvent::Interrupted { end_follows },
+            Self::HeardAnswer(text) => LiveEvent::HeardAnswer(text),
             Self::ResponseFailed => LiveEvent::ResponseFailed,
             Self::GenerationComplete => LiveEvent::GenerationComplete,
             Self::TurnComplete { more_follows } => LiveEvent::TurnComplete { more_follows },

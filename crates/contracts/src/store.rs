@@ -121,8 +121,8 @@ pub enum ChangeEvent {
 /// The tables. Each has one owner in the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// What was said, by session and turn; which session a client's chat is in, the list of its conversations, and what it
-    /// thinks of answers.
+    /// What was said, by session and turn; which session a client's chat is in, the list of its conversations, what it
+    /// thinks of answers, and what operators keep of what was said.
     History,
     /// Sessions by id, and the ids that were issued for sessions to come.
     Sessions,

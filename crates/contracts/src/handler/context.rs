@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{BoxFuture, CancellationToken, HandlerFault};
+use crate::telemetry::TraceContext;
 use crate::{Capability, ErrorType, Mode, ToolError};
 
 /// One call's world.
@@ -47,6 +48,11 @@ pub trait Context: Send + Sync {
     /// Whether the world outside may have been changed.
     fn has_outside_effect(&self) -> bool {
         false
+    }
+
+    /// The span of the call, which requests to other services are made a part of; `None` where spans are switched off.
+    fn span(&self) -> Option<TraceContext> {
+        None
     }
 
     /// Uses a capability. One that the tool did not declare, or that this runtime does not have, answers with an
