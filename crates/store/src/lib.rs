@@ -1,7 +1,7 @@
 //! Engines behind [`quarterdeck_contracts::Store`].
 //!
 //! [`MemoryStore`] is for tests and for runs that leave nothing behind; [`SqliteStore`] is one file on one machine;
-//! [`postgres::PostgresStore`] is shared by several nodes.
+//! [`postgres::PostgresStore`] is shared by several nodes. [`SealedStore`] encrypts conversations in front of any of them.
 
 mod changes;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -12,6 +12,7 @@ mod memory;
 pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod queued_rows;
+mod sealed;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -20,6 +21,7 @@ pub use export::ExportedRow;
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use sealed::{KEY_BYTES, NotAKey, SealedStore, SealingKey, SealingKeys};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
     OpenError, SQLITE_FORMAT, SqliteOptions, SqliteSnapshot, SqliteStore, vacuum as vacuum_sqlite,

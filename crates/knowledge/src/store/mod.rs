@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use quarterdeck_contracts::DiskError;
 use rusqlite::{Connection, ErrorCode};
 
-pub use open::set_aside;
+pub use open::{FORMAT_VERSION as KNOWLEDGE_FORMAT, copy_file, set_aside};
 
 pub use crate::saved::{Changes, LoadedBase, Sources};
 use crate::snapshot::BuildError;

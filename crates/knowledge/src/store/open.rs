@@ -5,13 +5,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{FileError, KnowledgeFile, OpenedFile};
 
 /// `QDKB`, in the header of our files.
 const APPLICATION_ID: i32 = 0x5144_4b42;
-const FORMAT_VERSION: i32 = 2;
+/// The version of today's files.
+pub const FORMAT_VERSION: i32 = 2;
 const CREATE_TABLES: &str = "
     CREATE TABLE records (id TEXT PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE vectors (model TEXT NOT NULL, key BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (model, key))
@@ -42,6 +43,21 @@ impl KnowledgeFile {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Writes a copy of a file as of one moment, while others may be at work on it. The copy must not be there.
+pub fn copy_file(from: &Path, to: &Path) -> Result<(), FileError> {
+    create(to)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(from, flags)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    let copied = connection.execute("VACUUM INTO ?1", [to.to_string_lossy()]);
+    if let Err(error) = copied {
+        fs::remove_file(to)?;
+        return Err(error.into());
+    }
+    fs::File::open(to)?.sync_all()?;
+    Ok(())
 }
 
 fn connect(path: &Path) -> Result<Connection, FileError> {
@@ -128,6 +144,3 @@ pub fn set_aside(path: &Path) -> Result<PathBuf, FileError> {
     }
     Ok(aside)
 }
-
-#[cfg(test)]
-pub(super) const CURRENT: i32 = FORMAT_VERSION;

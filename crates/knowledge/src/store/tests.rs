@@ -205,7 +205,7 @@ fn a_foreign_file_and_a_newer_one_are_left_and_an_older_one_is_begun_anew() {
     build(&mut open(&path), &[record("doc:a", "one")], None).unwrap();
     let version =
         |number: i32| Connection::open(&path).unwrap().pragma_update(None, "user_version", number).unwrap();
-    version(open::CURRENT + 1);
+    version(open::FORMAT_VERSION + 1);
     assert!(matches!(KnowledgeFile::open(&path), Err(FileError::Newer(_))));
     Connection::open(&path).unwrap().execute_batch("DROP TABLE parts; DROP TABLE sources").unwrap();
     version(1);

@@ -7,4 +7,5 @@ mod model;
 mod overlay;
 #[cfg(all(feature = "postgres", unix))]
 mod postgres;
+mod sealed;
 mod sqlite;
