@@ -194,11 +194,7 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
             keys.push((Table::Confirmations, key));
         }
     }
-    // The client's names for conversations, its list of them, and what it thinks of answers.
-    for kind in ["c", "t", "f"] {
-        let rows = all_rows(store, Table::History, &format!("{kind}/{client}/")).await?;
-        keys.extend(rows.into_iter().map(|(key, _)| (Table::History, key)));
-    }
+    keys.extend(conversation_rows(store, client).await?);
     let values = all_rows(store, Table::Values, &format!("{client}/")).await?;
     keys.extend(values.into_iter().map(|(key, _)| (Table::Values, key)));
     let tasks = all_rows(store, Table::Tasks, &client_prefix(client)).await?;
@@ -211,6 +207,22 @@ pub async fn erase_client(store: &dyn Store, client: &str) -> Result<u64, Commit
         store.commit(commit).await?;
     }
     Ok(count)
+}
+
+/// The client's names for conversations, its list of them, what it thinks of answers, and what operators keep.
+async fn conversation_rows(store: &dyn Store, client: &str) -> Result<Vec<(Table, String)>, StoreError> {
+    let mut keys = Vec::new();
+    for kind in ["c", "t", "f", "o"] {
+        let prefix = format!("{kind}/{client}/");
+        let rows = all_rows(store, Table::History, &prefix).await?;
+        if kind == "o" {
+            let sessions = rows.iter().filter_map(|(key, _)| key[prefix.len()..].split('/').next());
+            let sessions: BTreeSet<&str> = sessions.collect();
+            keys.extend(sessions.into_iter().map(|session| (Table::History, format!("i/{session}"))));
+        }
+        keys.extend(rows.into_iter().map(|(key, _)| (Table::History, key)));
+    }
+    Ok(keys)
 }
 
 impl SessionSummary {

@@ -1,5 +1,6 @@
 //! A call, as a transport hands it over.
 
+use quarterdeck_contracts::telemetry::SpanOrigin;
 use serde_json::Value;
 
 /// One tool call of a model.
@@ -11,11 +12,19 @@ pub struct Call {
     pub name: String,
     /// The arguments; absent ones are `null` or `{}`.
     pub args: Value,
+    /// What its span has from the client or the turn that made it.
+    pub origin: SpanOrigin,
 }
 
 impl Call {
     pub fn new(name: impl Into<String>, args: Value) -> Self {
-        Self { id: None, name: name.into(), args }
+        Self { id: None, name: name.into(), args, origin: SpanOrigin::default() }
+    }
+
+    #[must_use]
+    pub fn with_origin(mut self, origin: SpanOrigin) -> Self {
+        self.origin = origin;
+        self
     }
 
     #[must_use]

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, HandlerFault, LogLevel,
 };
+use quarterdeck_contracts::telemetry::TraceContext;
 use serde_json::Value;
 
 use crate::redact::Secrets;
@@ -76,6 +77,10 @@ impl Context for GuardedContext {
 
     fn has_outside_effect(&self) -> bool {
         self.inner.has_outside_effect()
+    }
+
+    fn span(&self) -> Option<TraceContext> {
+        self.inner.span()
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

@@ -20,6 +20,7 @@ pub mod gates;
 mod guarded_context;
 mod host_events;
 mod ids;
+pub mod latency;
 mod ledger;
 mod metrics;
 mod native;
@@ -56,16 +57,16 @@ pub use claim::{NotAClaim, RequiredClaim};
 pub use clock::{Clock, SystemClock};
 pub use cluster_events::{NotificationHealth, topic};
 pub use confirmation::{
-    ConfirmationDecision, ConfirmationId, DecisionSource, OpenConfirmation, SpokenRefusal, SpokenWords,
-    call_content,
+    ConfirmationDecision, ConfirmationId, DecisionSource, MIN_SPOKEN_CONFIDENCE, OpenConfirmation,
+    SpokenRefusal, SpokenWords, call_content,
 };
 pub use feedback::FeedbackEvent;
 pub use files::{SessionFile, erase_files, find_file, read_file};
 pub use ids::{is_valid_id, random_hex};
-pub use ledger::Phase;
+pub use ledger::{Phase, is_empty_result};
 pub use metrics::{
-    Counters, ForwardOutcome, LeaseEvent, McpOutcome, Metrics, MetricsSnapshot, ModelEvent, Percentiles,
-    ToolCounters, UpstreamLatency, VersionCounters, host_health_json,
+    Counters, FirstAudioLatency, ForwardOutcome, LeaseEvent, McpOutcome, Metrics, MetricsSnapshot,
+    ModelEvent, Percentiles, ToolCounters, UpstreamLatency, VersionCounters, host_health_json,
 };
 pub use native::NativeHost;
 pub use orchestrator::{Client, Orchestrator, SessionError, ToolSource};
@@ -79,8 +80,8 @@ pub use registry::{
     VersionView,
 };
 pub use session::{
-    Answer, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, Reply, Session,
-    TurnStart,
+    Answer, ClientEvent, ConfirmationMode, Connection, DeliveryReason, DeliveryReceipt, HeardReceipt, Reply,
+    Session, TurnStart,
 };
 pub use shared::{LogSink, RuntimeParts};
 pub use state::{PendingEnd, SessionState};

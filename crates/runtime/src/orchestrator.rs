@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use quarterdeck_contracts::telemetry::{TraceContext, Tracer};
 use quarterdeck_contracts::{Commit, CommitError, Mode, Store, StoreError, Table};
 use serde_json::{Value, json};
 
@@ -41,6 +42,8 @@ pub struct Client {
     /// The address of a client that has not signed in, where a block must hold for it as well: without it, such a client
     /// could come back as another one.
     pub address: Option<String>,
+    /// The span that its request is a part of, as the request says.
+    pub span: Option<TraceContext>,
 }
 
 impl Client {
@@ -51,7 +54,7 @@ impl Client {
 
     /// A client about which something is known.
     pub fn known(id: impl Into<String>, facts: Arc<ClientFacts>) -> Self {
-        Self { id: id.into(), facts, requested_version: None, address: None }
+        Self { id: id.into(), facts, requested_version: None, address: None, span: None }
     }
 }
 
@@ -133,6 +136,11 @@ impl Orchestrator {
 
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.shared.metrics
+    }
+
+    /// Opens spans, if they are recorded.
+    pub fn tracer(&self) -> &Tracer {
+        &self.shared.site.tracer
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

@@ -21,6 +21,8 @@ pub struct Policy {
     pub idle_timeout: Duration,
     /// How long history, records and values are kept.
     pub retention: Duration,
+    /// How long operators may read conversations; absent: they may not, and nothing is kept for them.
+    pub transcript_retention: Option<Duration>,
     /// How many recorded calls that do not write a session remembers.
     pub max_remembered_calls: usize,
     /// How many events may be queued for a client.
@@ -68,6 +70,9 @@ pub struct Budgets {
     pub call_ms: Option<u64>,
     /// Soft: how long all calls of a turn should take together.
     pub turn_ms: Option<u64>,
+    /// How long calls of a turn keep the user waiting at the most; a slower one is not waited for.
+    #[serde(default)]
+    pub max_wait_ms: Option<u64>,
     /// How often a failed call is tried again.
     pub retries: u32,
     /// The pause before the first retry; each further one is twice as long at the most.
@@ -93,6 +98,7 @@ impl Default for Policy {
                 retrieval_ms: Some(2_000),
                 call_ms: None,
                 turn_ms: None,
+                max_wait_ms: None,
                 retries: 3,
                 backoff_ms: 200,
             },
@@ -103,6 +109,7 @@ impl Default for Policy {
                 retrieval_ms: Some(800),
                 call_ms: Some(1_000),
                 turn_ms: Some(1_500),
+                max_wait_ms: Some(15_000),
                 retries: 1,
                 backoff_ms: 50,
             },
@@ -112,6 +119,7 @@ impl Default for Policy {
             resume_timeout: Duration::from_secs(5 * 60),
             idle_timeout: Duration::from_secs(30 * 60),
             retention: Duration::from_secs(30 * 24 * 3_600),
+            transcript_retention: None,
             max_remembered_calls: 100,
             max_queued_events: 256,
             max_calls_per_message: 128,

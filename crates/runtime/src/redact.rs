@@ -29,6 +29,10 @@ impl<'a> SensitiveArguments<'a> {
     pub(crate) fn of(metadata: &'a Metadata, parameters: &'a Value) -> Self {
         Self { pointers: &metadata.sensitive, parameters }
     }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.pointers.is_empty()
+    }
 }
 
 /// The arguments as audit and logs may show them.

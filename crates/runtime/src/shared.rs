@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use quarterdeck_contracts::handler::{CapabilityProvider, ToolFacts};
+use quarterdeck_contracts::telemetry::Tracer;
 use quarterdeck_contracts::{Calendar, Capability, Knowledge, Mode, Store};
 
 use crate::audit::{AuditSink, NoAudit};
@@ -35,6 +36,8 @@ pub struct RuntimeParts {
     pub audit: Arc<dyn AuditSink>,
     /// Counts calls and sessions.
     pub metrics: Arc<Metrics>,
+    /// Takes spans; switched off unless it is given.
+    pub tracer: Tracer,
     /// The site's calendar, if it has one.
     pub calendar: Option<Arc<dyn Calendar>>,
     /// The claim that a client needs to see the details of events that it has not booked. Absent: no client sees them.
@@ -64,6 +67,7 @@ impl RuntimeParts {
             clock: Arc::new(SystemClock),
             audit: Arc::new(NoAudit),
             metrics: Arc::default(),
+            tracer: Tracer::default(),
             calendar: None,
             calendar_details_claim: None,
             calendar_manage_claim: None,
@@ -104,6 +108,7 @@ pub(crate) struct SiteFacts {
     pub(crate) present: Arc<BTreeSet<String>>,
     pub(crate) topics: Arc<Topics>,
     pub(crate) log_sink: Option<LogSink>,
+    pub(crate) tracer: Tracer,
 }
 
 /// The tool's part of a call's facts before the registry has filled it in.
@@ -137,6 +142,7 @@ impl Shared {
                 present: Arc::new(present),
                 topics: Arc::new(parts.topics),
                 log_sink: parts.log_sink,
+                tracer: parts.tracer,
             },
             voice_sessions: VoiceSessions::default(),
             tasks: Tasks::default(),

@@ -1,4 +1,4 @@
-//! Lines of audit logs in the store, in segments, so that one machine can verify the chains of all nodes.
+//! Lines of audit logs in the store, in rows, so that one machine can verify the chains of all nodes.
 //!
 //! They are a copy: the file is written first. What a lost connection or a crash has kept out of the store is read from
 //! the file and added later.
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use super::reader::{AuditEntry, AuditReader};
 
-/// How the keys of segments begin. No node has a name with a tilde.
+/// How the keys of those rows begin. No node has a name with a tilde.
 const LINES_PREFIX: &str = "~lines/";
 /// How the keys of the rows begin that say up to which line a chain is kept.
 const KEPT_PREFIX: &str = "~kept/";
-/// The size of a segment. A longer line has one of its own.
-const SEGMENT_BYTES: usize = 128 << 10;
+/// The size of a row. A longer line has one of its own.
+const ROW_BYTES: usize = 128 << 10;
 /// How much is added in one commit when lines are read from the file.
 const CATCH_UP_BYTES: usize = 1 << 20;
-const PAGE_SEGMENTS: usize = 64;
+const PAGE_ROWS: usize = 64;
 
 /// Keeps the lines of one chain.
 pub(super) struct KeptLines {
@@ -77,7 +77,7 @@ impl KeptLines {
     }
 
     fn catch_up(&mut self, path: &Path, head: u64, store: &dyn Store) -> Result<(), String> {
-        let mut reader = AuditReader::open(path).map_err(|error| error.to_string())?;
+        let mut reader = AuditReader::open_at(path, self.kept + 1).map_err(|error| error.to_string())?;
         let (mut lines, mut bytes) = (Vec::new(), 0);
         loop {
             let entry = reader.next_entry().map_err(|error| error.to_string())?;
@@ -109,19 +109,29 @@ impl KeptLines {
             let mut bytes = 0;
             let fits = rest.iter().take_while(|(_, line)| {
                 bytes += line.len() + 1;
-                bytes <= SEGMENT_BYTES
+                bytes <= ROW_BYTES
             });
-            let (segment, later) = rest.split_at(fits.count().max(1));
-            let text: String = segment.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
-            commit = commit.put(Table::Audit, segment_key(&self.node, *first), Value::from(text));
+            let (row, later) = rest.split_at(fits.count().max(1));
+            let text: String = row.iter().flat_map(|(_, line)| [line.as_str(), "\n"]).collect();
+            commit = commit.put(Table::Audit, row_key(&self.node, *first), Value::from(text));
             rest = later;
         }
         commit.put(Table::Audit, format!("{KEPT_PREFIX}{}", self.node), json!({ "seq": last }))
     }
 }
 
-fn segment_key(node: &str, first: u64) -> String {
-    format!("{LINES_PREFIX}{node}/{first:020}")
+fn row_key(node: &str, first: u64) -> String {
+    format!("{}{first:020}", lines_prefix(node))
+}
+
+/// How the keys of a chain's rows begin.
+pub(super) fn lines_prefix(node: &str) -> String {
+    format!("{LINES_PREFIX}{node}/")
+}
+
+/// The number of the first line in a row.
+pub(super) fn first_line_of(key: &str, node: &str) -> Option<u64> {
+    key.strip_prefix(&lines_prefix(node))?.parse().ok()
 }
 
 /// Gives the lines of a chain that are kept in the store to `take`, in their order; `false` if none is.
@@ -130,7 +140,7 @@ pub(super) async fn for_each_kept_line(
     store: &dyn Store,
     mut take: impl FnMut(&str),
 ) -> Result<bool, StoreError> {
-    let mut scan = Scan::prefix(format!("{LINES_PREFIX}{node}/"), PAGE_SEGMENTS);
+    let mut scan = Scan::prefix(lines_prefix(node), PAGE_ROWS);
     let mut has_any = false;
     loop {
         let page = store.scan(Table::Audit, scan.clone()).await?;

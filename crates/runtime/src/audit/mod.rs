@@ -1,21 +1,30 @@
 //! Everything is on the record: one JSON line per call, state transition, confirmation step, session start and end.
 //!
 //! Lines are chained by their hashes; the head is kept in the store, so that a line that is missing, changed or cut
-//! off is found. Sessions hand over plain data and never wait.
+//! off is found. The log is kept in segments, which the chain goes on over. Sessions hand over plain data and never wait.
 
 mod chain;
 mod error;
+mod follow;
 mod gap;
 mod kept_lines;
 mod lines;
 mod log;
 mod open;
+mod position;
 mod query;
 mod reader;
+mod rotate;
+mod seal_check;
 mod search;
+mod segment;
 mod verify;
 mod verify_nodes;
 mod watch;
+mod writer;
+
+#[cfg(test)]
+mod segment_tests;
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -28,7 +37,8 @@ pub use log::{AuditLog, AuditLogParts};
 pub use query::{Filter, matches_filter};
 pub use reader::{AuditEntry, AuditReader};
 pub use search::{AuditMatches, Search, search};
-pub use verify::{Verification, verify};
+pub use segment::{SegmentSettings, log_size};
+pub use verify::{AuditCut, SealVerification, Verification, verify, verify_sealed};
 pub use verify_nodes::{ChainSource, NodeVerification, verify_kept, verify_nodes};
 
 /// The `source` of events that a handler has named. Those without one are ours.

@@ -1,6 +1,7 @@
 //! Opens a log to continue it: is it ours, is its last line whole, and is the line in it that the store knows?
 //!
-//! Nothing is changed before the file is known to be a log, and of what is not a line of ours no byte is lost.
+//! Nothing is changed before the file is known to be a log, and of what is not a line of ours no byte is lost. Closed
+//! segments are not read, but for their first and last lines.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -9,6 +10,13 @@ use std::path::{Path, PathBuf};
 use super::chain::{ChainHead, parts};
 use super::error::AuditLogError;
 use super::lines::{Ending, read_line};
+use super::position::{SegmentPosition, locate};
+use super::segment::{FirstLine, SegmentFiles};
+use super::watch::is_at_path;
+
+/// How often the file is opened again that was replaced between opening and locking it: another process has closed a
+/// segment.
+const MAX_OPEN_ATTEMPTS: usize = 8;
 
 /// A log that is ready for its next line.
 #[derive(Debug)]
@@ -18,36 +26,30 @@ pub(super) struct OpenedLog {
     pub(super) head: ChainHead,
     /// Whether the line that the store knows as the last is in it.
     pub(super) has_stored_head: bool,
+    pub(super) segment: SegmentPosition,
 }
 
 /// Opens a log, or makes it for its owner alone.
 pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogError> {
     let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
     refuse_non_file(path).map_err(unreadable)?;
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path).map_err(unreadable)?;
-    // Two writers would fork the chain.
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(AuditLogError::InUse { path: path.to_owned() }),
-        Err(TryLockError::Error(error)) => return Err(unreadable(error)),
-    }
+    let mut file = open_locked(path)?;
     let found = scan_file(&file, kept).map_err(unreadable)?;
     let damaged = |line| AuditLogError::Damaged { path: path.to_owned(), line };
-    let head = match (&found.last, found.lines) {
-        (_, 0) => ChainHead::default(),
+    let last = match (&found.last, found.lines) {
+        (_, 0) => None,
         (last, lines) => match parts(&String::from_utf8_lossy(last)) {
-            Some((_, _, head)) => head,
+            Some((_, _, head)) => Some(head),
             None => return Err(damaged(lines)),
         },
     };
+    let first = FirstLine::parse(&found.first);
+    let (segment, head) = locate(&SegmentFiles::new(path), &file, first, last)?;
     // A log that was changed while it was being written has lines whose numbers are not their places.
-    let has_stored_head = found.has_stored_head || head == *kept;
+    let has_stored_head =
+        found.has_stored_head || head == *kept || segment.has_before(&SegmentFiles::new(path), kept);
     match found.rest {
-        Rest::Nothing => Ok(OpenedLog { file, length: found.whole, head, has_stored_head }),
+        Rest::Nothing => Ok(OpenedLog { file, length: found.whole, head, has_stored_head, segment }),
         Rest::TooLong => Err(damaged(found.lines + 1)),
         Rest::Tail(tail) => {
             let is_ours = is_beginning(&tail, &head);
@@ -59,12 +61,33 @@ pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogE
                 file.write_all(b"\n").map_err(unreadable)?;
                 let length = found.whole + tail.len() as u64 + 1;
                 let has_stored_head = has_stored_head || next == *kept;
-                return Ok(OpenedLog { file, length, head: next, has_stored_head });
+                return Ok(OpenedLog { file, length, head: next, has_stored_head, segment });
             }
             remove_tail(path, &mut file, found.whole, &tail, is_ours).map_err(unreadable)?;
-            Ok(OpenedLog { file, length: found.whole, head, has_stored_head })
+            Ok(OpenedLog { file, length: found.whole, head, has_stored_head, segment })
         }
     }
+}
+
+/// Two writers would fork the chain.
+fn open_locked(path: &Path) -> Result<File, AuditLogError> {
+    let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    for _ in 0..MAX_OPEN_ATTEMPTS {
+        let file = options.open(path).map_err(unreadable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(AuditLogError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(unreadable(error)),
+        }
+        if is_at_path(&file, path).map_err(unreadable)? {
+            return Ok(file);
+        }
+    }
+    Err(AuditLogError::InUse { path: path.to_owned() })
 }
 
 /// Opening a pipe would wait without end, and the error for a folder is no help.
@@ -80,6 +103,7 @@ fn refuse_non_file(path: &Path) -> io::Result<()> {
 }
 
 struct FileScan {
+    first: Vec<u8>,
     last: Vec<u8>,
     /// How many whole lines there are, and their length in bytes.
     lines: u64,
@@ -98,6 +122,7 @@ enum Rest {
 fn scan_file(file: &File, kept: &ChainHead) -> io::Result<FileScan> {
     let mut reader = BufReader::new(file);
     let mut found = FileScan {
+        first: Vec::new(),
         last: Vec::new(),
         lines: 0,
         whole: 0,
@@ -105,12 +130,18 @@ fn scan_file(file: &File, kept: &ChainHead) -> io::Result<FileScan> {
         rest: Rest::Nothing,
     };
     let mut line = Vec::new();
+    // How many lines are in the segments before.
+    let mut before = 0;
     while let Some(ending) = read_line(&mut reader, &mut line)? {
         match ending {
             Ending::Newline => {
+                if found.lines == 0 {
+                    found.first.clone_from(&line);
+                    before = FirstLine::parse(&line).map_or(0, |first| first.seq.saturating_sub(1));
+                }
                 found.lines += 1;
                 found.whole += line.len() as u64 + 1;
-                found.has_stored_head |= found.lines == kept.seq && ends_as(&line, kept);
+                found.has_stored_head |= before + found.lines == kept.seq && ends_as(&line, kept);
                 std::mem::swap(&mut found.last, &mut line);
             }
             Ending::Missing => found.rest = Rest::Tail(std::mem::take(&mut line)),
@@ -123,7 +154,7 @@ fn scan_file(file: &File, kept: &ChainHead) -> io::Result<FileScan> {
     Ok(found)
 }
 
-fn ends_as(line: &[u8], head: &ChainHead) -> bool {
+pub(super) fn ends_as(line: &[u8], head: &ChainHead) -> bool {
     parts(&String::from_utf8_lossy(line)).is_some_and(|(_, _, found)| found == *head)
 }
 

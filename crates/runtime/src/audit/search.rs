@@ -1,16 +1,14 @@
 //! Finds the latest lines of a log of any length, reading from its end within a limit.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::lines::MAX_LINE_BYTES;
 use super::query::{Filter, matches_filter};
+use super::segment::{FirstLine, SegmentFiles, SegmentSource};
 
-/// How much is read at once.
-const CHUNK_BYTES: u64 = 256 << 10;
 /// How many bytes of matches one search returns.
 const MAX_MATCH_BYTES: usize = 4 << 20;
 /// Lines of several sessions may be a moment out of order; after so many that are too old, all further ones are.
@@ -22,7 +20,7 @@ pub struct Search {
     pub filter: Filter,
     /// Text that they must contain, in any case.
     pub text: Option<String>,
-    /// Where to begin: where an earlier search ended, or at the end of the log.
+    /// Where to begin, in bytes of all lines ever written: where an earlier search ended, or at the end of the log.
     pub before: Option<u64>,
     pub max_lines: usize,
     pub max_bytes: u64,
@@ -39,46 +37,93 @@ pub struct AuditMatches {
     pub damaged_lines: u64,
 }
 
-/// Searches a log from its end. It blocks.
+/// Searches a log from its end over its segments. It blocks.
 pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(AuditMatches::default()),
-        Err(error) => return Err(error),
-    };
-    let length = file.seek(SeekFrom::End(0))?;
-    let begin = wanted.before.unwrap_or(length).min(length);
-    let mut lines =
-        ReverseLines { file, position: begin, pending: Vec::new(), is_too_long: false, has_end: false };
-    let mut found = AuditMatches::default();
-    let needle = wanted.text.as_deref().map(str::to_lowercase);
-    let (mut bytes, mut too_old) = (0, 0);
-    while let Some((start, line)) = lines.previous()? {
-        found.scanned_bytes = begin - start;
-        let line = line.unwrap_or_default();
-        let is_damaged = !is_object(&line);
-        found.damaged_lines += u64::from(is_damaged);
-        if !is_damaged
-            && may_match(&line, &wanted.filter, needle.as_deref())
-            && let Ok(value) = serde_json::from_str::<Value>(&line)
-            && matches_filter(&value, &wanted.filter)
-        {
-            bytes += line.len();
-            found.lines.push(value);
-        }
-        if !is_damaged {
-            too_old = if is_before(&line, wanted.filter.since.as_deref()) { too_old + 1 } else { 0 };
-        }
-        if too_old >= MAX_OLD_LINES {
-            return Ok(found);
-        }
-        let is_enough = found.lines.len() >= wanted.max_lines || bytes >= MAX_MATCH_BYTES;
-        if is_enough || found.scanned_bytes >= wanted.max_bytes {
-            found.next = (start > 0).then_some(start);
-            return Ok(found);
+    let files = SegmentFiles::new(path);
+    let active = files.open_active()?;
+    let closed = files.list_closed(active.as_ref())?;
+    let mut run = SearchRun::new(wanted);
+    let mut has_older = !closed.is_empty();
+    if let Some(active) = active {
+        let offset = active.first.as_ref().map_or(0, FirstLine::offset);
+        if run.search_segment(SegmentSource::Plain(active.file), offset, has_older)? {
+            return Ok(run.found);
         }
     }
-    Ok(found)
+    let oldest = closed.first().copied();
+    for segment in closed.into_iter().rev() {
+        has_older = Some(segment) != oldest;
+        // A segment that cannot be read is passed as a line that cannot be is.
+        let opened = files.first_line(segment).and_then(|first| Ok((first, files.open(segment)?)));
+        let is_done = opened.and_then(|(first, source)| {
+            run.search_segment(source, first.as_ref().map_or(0, FirstLine::offset), has_older)
+        });
+        match is_done {
+            Ok(true) => return Ok(run.found),
+            Ok(false) => {}
+            Err(_) => run.found.damaged_lines += 1,
+        }
+    }
+    Ok(run.found)
+}
+
+/// A search on its way from segment to segment.
+struct SearchRun<'a> {
+    wanted: &'a Search,
+    needle: Option<String>,
+    found: AuditMatches,
+    /// Bytes of matches.
+    bytes: usize,
+    /// Lines in a row that are too old.
+    too_old: usize,
+}
+
+impl<'a> SearchRun<'a> {
+    fn new(wanted: &'a Search) -> Self {
+        let needle = wanted.text.as_deref().map(str::to_lowercase);
+        Self { wanted, needle, found: AuditMatches::default(), bytes: 0, too_old: 0 }
+    }
+
+    /// Searches one segment, which begins at a position of the log; whether that is enough.
+    fn search_segment(&mut self, source: SegmentSource, offset: u64, has_older: bool) -> io::Result<bool> {
+        let end = offset + source.len()?;
+        let begin = self.wanted.before.unwrap_or(end).min(end);
+        if begin <= offset {
+            return Ok(false);
+        }
+        let scanned_before = self.found.scanned_bytes;
+        let mut lines = ReverseLines::new(source, begin - offset);
+        while let Some((start, line)) = lines.previous()? {
+            self.found.scanned_bytes = scanned_before + (begin - offset - start);
+            self.judge(line.unwrap_or_default());
+            if self.too_old >= MAX_OLD_LINES {
+                return Ok(true);
+            }
+            let is_enough = self.found.lines.len() >= self.wanted.max_lines || self.bytes >= MAX_MATCH_BYTES;
+            if is_enough || self.found.scanned_bytes >= self.wanted.max_bytes {
+                self.found.next = (start > 0 || has_older).then_some(offset + start);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn judge(&mut self, line: String) {
+        let is_damaged = !is_object(&line);
+        self.found.damaged_lines += u64::from(is_damaged);
+        if is_damaged {
+            return;
+        }
+        let filter = &self.wanted.filter;
+        if may_match(&line, filter, self.needle.as_deref())
+            && let Ok(value) = serde_json::from_str::<Value>(&line)
+            && matches_filter(&value, filter)
+        {
+            self.bytes += line.len();
+            self.found.lines.push(value);
+        }
+        self.too_old = if is_before(&line, filter.since.as_deref()) { self.too_old + 1 } else { 0 };
+    }
 }
 
 /// Whether a line is a JSON object, without making one of it.
@@ -106,9 +151,9 @@ fn is_before(line: &str, since: Option<&str>) -> bool {
     time.is_some_and(|time| time < since)
 }
 
-/// The lines of a file, the last one first.
+/// The lines of a segment, the last one first.
 struct ReverseLines {
-    file: File,
+    source: SegmentSource,
     /// Everything before this has not been read.
     position: u64,
     /// What was read after it and not returned yet.
@@ -120,6 +165,10 @@ struct ReverseLines {
 }
 
 impl ReverseLines {
+    fn new(source: SegmentSource, position: u64) -> Self {
+        Self { source, position, pending: Vec::new(), is_too_long: false, has_end: false }
+    }
+
     /// The line before, and where it begins; without its text if that is too long or not UTF-8.
     fn previous(&mut self) -> io::Result<Option<(u64, Option<String>)>> {
         loop {
@@ -148,11 +197,11 @@ impl ReverseLines {
             self.pending.clear();
             self.is_too_long = true;
         }
-        let size = CHUNK_BYTES.min(self.position);
-        self.position -= size;
-        self.file.seek(SeekFrom::Start(self.position))?;
-        let mut chunk = Vec::with_capacity(size as usize + self.pending.len());
-        (&mut self.file).take(size).read_to_end(&mut chunk)?;
+        let mut chunk = self.source.read_up_to(self.position)?;
+        if chunk.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.position -= chunk.len() as u64;
         chunk.append(&mut self.pending);
         self.pending = chunk;
         Ok(())

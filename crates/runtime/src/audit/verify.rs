@@ -1,7 +1,5 @@
 //! Whether a log is whole. The command line and the deck both ask here.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,13 +7,14 @@ use quarterdeck_contracts::{DiskError, Store, Table};
 use serde::Serialize;
 
 use super::chain::ChainHead;
-use super::gap;
-use super::lines::{Ending, read_line};
+use super::follow::{ChainCheck, follow};
+use super::seal_check::SealCheck;
+use super::segment::SegmentFiles;
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
-    /// How many lines are sound, from the first on.
+    /// How many lines are sound, from the first that is kept on.
     pub lines: u64,
     /// How many of them come after the last one that the store knows. A crash leaves a few, and a store that was put
     /// back from a backup more; nothing protects them from being cut off, and any process that can write the file could
@@ -23,18 +22,54 @@ pub struct Verification {
     pub unconfirmed: u64,
     /// What is wrong, and where.
     pub fault: Option<String>,
+    /// How many segments before the newest one were read.
+    pub closed_segments: u64,
+    /// What retention has cut from the beginning, as the log itself records it.
+    pub cut: Option<AuditCut>,
+    /// What the seal file says; absent where none was compared.
+    pub seals: Option<SealVerification>,
 }
 
-/// How often a last line without an end is looked at again: it may just be being written.
+/// Lines that are no longer kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditCut {
+    pub lines: u64,
+    /// Everything since then is kept; empty where lines were kept longer than recorded.
+    pub since: String,
+}
+
+/// How the ends of closed segments compare with the seal file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SealVerification {
+    /// How many agree.
+    pub sealed: u64,
+    /// How many of the last ones are not sealed yet.
+    pub unsealed: u64,
+}
+
+/// How often a log is looked at again that seems faulty because it is being changed at this moment: its last line has no
+/// end yet, or a segment is being closed or cut.
 const MAX_ATTEMPTS: u32 = 4;
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Reads a log from its first line to its last, compares the end with the head in the store, and takes the
 /// log's own gap lines at their word. It blocks while it reads.
 pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verification, String> {
+    verify_sealed(path, node, store, None).await
+}
+
+/// The same, and compares the ends of closed segments with those in the seal file.
+pub async fn verify_sealed(
+    path: &Path,
+    node: &str,
+    store: &dyn Store,
+    seal_file: Option<&Path>,
+) -> Result<Verification, String> {
     let mut tries = 1;
     loop {
-        let (found, is_unfinished) = look(path, node, store).await?;
+        let (found, is_unfinished) = look(path, node, store, seal_file).await?;
         if !is_unfinished || tries == MAX_ATTEMPTS {
             return Ok(found);
         }
@@ -43,19 +78,26 @@ pub async fn verify(path: &Path, node: &str, store: &dyn Store) -> Result<Verifi
     }
 }
 
-/// What is found at this moment, and whether the last line may still be being written.
-async fn look(path: &Path, node: &str, store: &dyn Store) -> Result<(Verification, bool), String> {
+/// What is found at this moment, and whether it may be another a moment later.
+async fn look(
+    path: &Path,
+    node: &str,
+    store: &dyn Store,
+    seal_file: Option<&Path>,
+) -> Result<(Verification, bool), String> {
     let kept = stored_head(node, store).await?;
-    let unreadable = |error| format!("cannot read {}: {}", path.display(), DiskError::explain(&error));
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok((without_file(kept.as_ref()), false));
-        }
-        Err(error) => return Err(unreadable(error)),
-    };
-    let chain = follow(&mut BufReader::new(file), kept.as_ref()).map_err(unreadable)?;
-    let is_unfinished = chain.is_unfinished;
+    let unreadable =
+        |path: &Path, error| format!("cannot read {}: {}", path.display(), DiskError::explain(&error));
+    let seals = seal_file.map(|file| SealCheck::open(file, node).map_err(|error| unreadable(file, error)));
+    let seals = seals.transpose()?;
+    let files = SegmentFiles::new(path);
+    let is_missing = || -> std::io::Result<bool> { Ok(!path.try_exists()? && files.list()?.is_empty()) };
+    if is_missing().map_err(|error| unreadable(path, error))? {
+        return Ok((without_file(kept.as_ref()), false));
+    }
+    let mut chain = ChainCheck::new(kept.as_ref(), seals);
+    follow(&mut chain, &files, kept.as_ref()).map_err(|error| unreadable(path, error))?;
+    let is_unfinished = chain.is_unfinished();
     Ok((chain.verdict(kept.as_ref()), is_unfinished))
 }
 
@@ -74,92 +116,5 @@ fn without_file(kept: Option<&ChainHead>) -> Verification {
             kept.seq
         )
     });
-    Verification { lines: 0, unconfirmed: 0, fault }
-}
-
-/// What following a chain came to.
-pub(super) struct Chain {
-    /// The last line that holds.
-    head: ChainHead,
-    /// Whether the line that the store knows is in it.
-    has_stored_head: bool,
-    /// What is wrong with the line after it.
-    fault: Option<String>,
-    /// Whether its only fault is that it has no end.
-    is_unfinished: bool,
-    /// The first gap that the log records.
-    gap: Option<String>,
-}
-
-impl Chain {
-    /// Before the first line.
-    pub(super) fn new(kept: Option<&ChainHead>) -> Self {
-        let head = ChainHead::default();
-        let has_stored_head = kept == Some(&head);
-        Self { head, has_stored_head, fault: None, is_unfinished: false, gap: None }
-    }
-
-    /// Takes the next line; after a fault none is looked at.
-    pub(super) fn take(&mut self, line: &[u8], ending: Ending, kept: Option<&ChainHead>) {
-        if self.fault.is_some() {
-            return;
-        }
-        let number = self.head.seq + 1;
-        let next = match ending {
-            Ending::Newline => next(&self.head, line),
-            Ending::Missing => Err("it has no end: it is being written, or a crash has torn it, and the next start of the server takes it off".into()),
-            Ending::TooLong => Err("it is longer than any line of the audit trail".into()),
-        };
-        match next {
-            Ok((next, gap)) => {
-                self.head = next;
-                self.gap = self.gap.take().or_else(|| Some(format!("line {number}: {}", gap?)));
-                self.has_stored_head |= kept == Some(&self.head);
-            }
-            Err(fault) => {
-                self.fault = Some(format!("line {number}: {fault}"));
-                self.is_unfinished = ending == Ending::Missing;
-            }
-        }
-    }
-
-    pub(super) fn verdict(self, kept: Option<&ChainHead>) -> Verification {
-        let end = || wrong_end(&self.head, kept, self.has_stored_head);
-        let fault = self.fault.clone().or_else(end).or(self.gap);
-        let unconfirmed = self.head.seq.saturating_sub(kept.map_or(0, |kept| kept.seq));
-        Verification { lines: self.head.seq, unconfirmed, fault }
-    }
-}
-
-fn follow(file: &mut BufReader<File>, kept: Option<&ChainHead>) -> std::io::Result<Chain> {
-    let mut chain = Chain::new(kept);
-    let mut line = Vec::new();
-    while let Some(ending) = read_line(file, &mut line)? {
-        chain.take(&line, ending, kept);
-        if chain.fault.is_some() {
-            break;
-        }
-    }
-    Ok(chain)
-}
-
-/// The head after a line, and what the line says about a gap before it.
-fn next(head: &ChainHead, line: &[u8]) -> Result<(ChainHead, Option<String>), String> {
-    let text = String::from_utf8_lossy(line);
-    let next = head.after(&text)?;
-    // Parsed a second time only where it may say so.
-    let gap = text.contains("audit_gap").then(|| serde_json::from_str(&text).ok()).flatten();
-    Ok((next, gap.and_then(|line| gap::describe_gap(&line))))
-}
-
-fn wrong_end(head: &ChainHead, kept: Option<&ChainHead>, has_stored_head: bool) -> Option<String> {
-    match kept {
-        _ if has_stored_head => None,
-        Some(kept) => Some(format!(
-            "the trail ends at line {}, and the line {} that the store knows is not in it: it was cut off or replaced",
-            head.seq, kept.seq
-        )),
-        None if head.seq == 0 => None,
-        None => Some("the store does not know this trail, so it may have been cut off".into()),
-    }
+    Verification { fault, ..Verification::default() }
 }

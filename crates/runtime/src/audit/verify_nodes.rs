@@ -2,14 +2,16 @@
 //! the store where that was configured.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::{Scan, Store, StoreError, Table};
 use serde::Serialize;
 
+use super::chain::{ChainHead, parts};
+use super::follow::ChainCheck;
 use super::kept_lines::{for_each_kept_line, is_head};
 use super::lines::Ending;
-use super::verify::{Chain, Verification, stored_head, verify};
+use super::verify::{Verification, stored_head, verify_sealed};
 
 const PAGE_ROWS: usize = 100;
 
@@ -36,10 +38,11 @@ pub struct NodeVerification {
 }
 
 /// Verifies the chains of all nodes, by name: from a file where one is given, otherwise from the store, where lines are
-/// kept. It blocks while it reads files.
+/// kept. Those in files are compared with the seal file, if one is given. It blocks while it reads files.
 pub async fn verify_nodes(
     files: &BTreeMap<String, PathBuf>,
     store: &dyn Store,
+    seal_file: Option<&Path>,
 ) -> Result<Vec<NodeVerification>, String> {
     let mut nodes = list_chains(store).await.map_err(|error| error.to_string())?;
     nodes.extend(files.keys().filter(|node| !nodes.contains(node)).cloned().collect::<Vec<_>>());
@@ -48,7 +51,10 @@ pub async fn verify_nodes(
     for node in nodes {
         let known_lines = stored_head(&node, store).await?.map_or(0, |head| head.seq);
         let (source, found) = match files.get(&node) {
-            Some(path) => (ChainSource::File(path.clone()), Some(verify(path, &node, store).await?)),
+            Some(path) => {
+                let found = verify_sealed(path, &node, store, seal_file).await?;
+                (ChainSource::File(path.clone()), Some(found))
+            }
             None => match verify_kept(&node, store).await? {
                 Some(found) => (ChainSource::Store, Some(found)),
                 None => (ChainSource::NotSeen, None),
@@ -78,8 +84,17 @@ async fn list_chains(store: &dyn Store) -> Result<Vec<String>, StoreError> {
 /// Verifies a chain by the lines that the store keeps of it; `None` if it keeps none.
 pub async fn verify_kept(node: &str, store: &dyn Store) -> Result<Option<Verification>, String> {
     let kept = stored_head(node, store).await?;
-    let mut chain = Chain::new(kept.as_ref());
-    let take = |line: &str| chain.take(line.as_bytes(), Ending::Newline, kept.as_ref());
+    let mut chain = ChainCheck::new(kept.as_ref(), None);
+    let mut is_first = true;
+    let take = |line: &str| {
+        // What was cut from the files is cut here as well.
+        if std::mem::take(&mut is_first)
+            && let Some((seq, hash, _)) = parts(line).filter(|(seq, _, _)| *seq > 1)
+        {
+            chain.begin_after(ChainHead { seq: seq - 1, hash }, kept.as_ref());
+        }
+        chain.take(line.as_bytes(), Ending::Newline, kept.as_ref());
+    };
     let has_any = for_each_kept_line(node, store, take).await.map_err(|error| error.to_string())?;
     Ok(has_any.then(|| chain.verdict(kept.as_ref())))
 }

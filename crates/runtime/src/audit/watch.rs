@@ -7,6 +7,9 @@ use std::path::Path;
 use super::chain::ChainHead;
 use super::error::AuditLogError;
 use super::open::open;
+#[cfg(unix)]
+use super::segment::is_same_file;
+use super::segment::replace_active;
 
 pub(super) trait AppendFile: Write + Sized {
     /// Cuts it back to a length, in bytes.
@@ -20,6 +23,12 @@ pub(super) trait AppendFile: Write + Sized {
 
     /// Opens or creates the file at the path; the file and its length.
     fn open_anew(path: &Path, head: &ChainHead) -> Result<(Self, u64), AuditLogError>;
+
+    /// Waits until everything written is on the disk.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Closes the file at the path as the segment of this number, and begins the next one with its header.
+    fn begin_next(path: &Path, segment: u64, header: &[u8]) -> io::Result<Self>;
 }
 
 /// Where a file is, and its length.
@@ -35,13 +44,7 @@ impl AppendFile for File {
     }
 
     fn state(&mut self, path: &Path) -> io::Result<State> {
-        let ours = self.metadata()?;
-        let is_at_path = match fs::metadata(path) {
-            Ok(there) => is_same(&ours, &there),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            Err(error) => return Err(error),
-        };
-        Ok(State { is_at_path, length: ours.len() })
+        Ok(State { is_at_path: is_at_path(self, path)?, length: self.metadata()?.len() })
     }
 
     fn has_line_end(&mut self) -> io::Result<bool> {
@@ -57,12 +60,28 @@ impl AppendFile for File {
     fn open_anew(path: &Path, head: &ChainHead) -> Result<(Self, u64), AuditLogError> {
         open(path, head).map(|opened| (opened.file, opened.length))
     }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn begin_next(path: &Path, segment: u64, header: &[u8]) -> io::Result<Self> {
+        replace_active(path, segment, header)
+    }
+}
+
+/// Whether a path leads to a file that was opened.
+pub(super) fn is_at_path(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(is_same(&file.metadata()?, &there)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(unix)]
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+    is_same_file(one, other)
 }
 
 /// Elsewhere a file that is open cannot be replaced.
@@ -82,6 +101,11 @@ pub(super) struct LogFile<F> {
 impl<F: AppendFile> LogFile<F> {
     pub(super) fn new(file: F, length: u64) -> Self {
         Self { file, length, is_torn: false }
+    }
+
+    /// How much of it is whole lines, in bytes.
+    pub(super) fn length(&self) -> u64 {
+        self.length
     }
 
     /// Whether the file is where and as it was left after the last line.
@@ -123,6 +147,12 @@ impl<F: AppendFile> LogFile<F> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until every whole line is on the disk, and nothing else is in the file.
+    pub(super) fn sync(&mut self) -> io::Result<()> {
+        self.mend()?;
+        self.file.sync()
     }
 
     fn mend(&mut self) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use quarterdeck_contracts::ConfirmationAnswer;
+use quarterdeck_contracts::telemetry::TraceContext;
 use serde_json::{Map, Value, json};
 
 use super::row::ConfirmationRow;
@@ -19,18 +20,27 @@ const MAX_TRANSCRIPT_CHARS: usize = 200;
 pub struct ConfirmationDecision {
     pub answer: ConfirmationAnswer,
     pub source: DecisionSource,
+    /// The span that the approved call is a part of.
+    pub parent: Option<TraceContext>,
 }
 
 impl ConfirmationDecision {
     pub fn new(answer: ConfirmationAnswer, source: DecisionSource) -> Self {
-        Self { answer, source }
+        Self { answer, source, parent: None }
+    }
+
+    /// The same, taken within a span.
+    #[must_use]
+    pub fn within(mut self, parent: Option<TraceContext>) -> Self {
+        self.parent = parent;
+        self
     }
 }
 
 /// A decision that came with its token and nothing else is one by [`DecisionSource::Page`].
 impl From<ConfirmationAnswer> for ConfirmationDecision {
     fn from(answer: ConfirmationAnswer) -> Self {
-        Self { answer, source: DecisionSource::Page }
+        Self::new(answer, DecisionSource::Page)
     }
 }
 

@@ -16,7 +16,7 @@ mod token;
 
 pub use by_id::{ConfirmationId, OpenConfirmation, call_content};
 pub use decision::{ConfirmationDecision, DecisionSource, SpokenWords};
-pub use spoken::SpokenRefusal;
+pub use spoken::{MIN_SPOKEN_CONFIDENCE, SpokenRefusal};
 
 pub(crate) use deadlines::Deadlines;
 pub(crate) use expiry::expire_later;

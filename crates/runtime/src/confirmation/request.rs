@@ -21,8 +21,8 @@ use crate::registry::LoadedTool;
 use crate::session::{ClientEvent, ConfirmationMode, PendingConfirmation, SessionCore};
 
 /// Asks the user about a call, which is suspended or answered at once, as the connection has it.
-pub(crate) async fn request(core: &Arc<SessionCore>, call: ToolCall) {
-    let entry = &call.entry;
+pub(crate) async fn request(core: &Arc<SessionCore>, mut call: ToolCall) {
+    let entry = &call.entry.clone();
     let Some(tool) = core.snapshot.find(&entry.tool) else { return };
     let request = match find_equal(core, entry) {
         EqualRequest::Open(request) => Ok(request),
@@ -32,6 +32,7 @@ pub(crate) async fn request(core: &Arc<SessionCore>, call: ToolCall) {
     let mut data = core.lock();
     let error = match request {
         Ok(request) => {
+            call.span.record_asked(&request);
             let (call_id, shown) = (entry.call_id.clone(), request.clone());
             core.push_event(&mut data, ClientEvent::Confirmation { call_id, request: shown });
             if data.connection.confirmation_mode == ConfirmationMode::Suspend {
@@ -215,5 +216,6 @@ fn stored_row(
         opened_ms: Some(opened_ms),
         expires_ms,
         status: Status::Open,
+        span: call.span.context(),
     }
 }

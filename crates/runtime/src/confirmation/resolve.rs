@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_contracts::{
     Commit, CommitError, ConfirmBy, ConfirmationAnswer, ConfirmationRequest, ErrorType, Mode, Outcome,
     StoreError, Table, ToolError,
@@ -25,7 +26,7 @@ use crate::envelope::{
 };
 use crate::ledger::Entry;
 use crate::ownership::is_lease_conflict;
-use crate::pipeline::{Reservation, ToolCall, reserve, run_reserved, start};
+use crate::pipeline::{AskedSpan, Reservation, ToolCall, ToolSpan, reserve, run_reserved, start};
 use crate::redact::HIDDEN;
 use crate::session::{Answer, ClientEvent, DeliveryReason, PendingConfirmation, Session, SessionCore};
 
@@ -63,7 +64,7 @@ impl Session {
 /// Takes the user's decision about the confirmation with this hash.
 pub(super) async fn resolve(core: &Arc<SessionCore>, hash: String, decision: ConfirmationDecision) -> Answer {
     match claim(core, hash, &decision).await {
-        Claim::Taken(claimed) => claimed.resolve(core, decision.answer).await,
+        Claim::Taken(claimed) => claimed.resolve(core, decision).await,
         Claim::Rejected(answer) => answer,
     }
 }
@@ -205,15 +206,16 @@ fn mark_claimed(core: &SessionCore, hash: &str, row: &ConfirmationRow) -> Option
 
 impl ClaimedConfirmation {
     /// Runs to its end even if the caller is dropped.
-    async fn resolve(self, core: &Arc<SessionCore>, decision: ConfirmationAnswer) -> Answer {
+    async fn resolve(self, core: &Arc<SessionCore>, decision: ConfirmationDecision) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let session = core.clone();
         let (call_id, tool) = (self.row.call_id.clone(), self.row.tool.clone());
         let writes = self.entry.writes;
         start(async move {
-            let answer = match decision {
-                ConfirmationAnswer::Approve => self.approve(&session).await,
-                ConfirmationAnswer::Deny => self.deny(&session).await,
+            let parent = decision.parent;
+            let answer = match decision.answer {
+                ConfirmationAnswer::Approve => self.approve(&session, parent).await,
+                ConfirmationAnswer::Deny => self.deny(&session, parent).await,
             };
             drop(sender.send(answer));
         });
@@ -224,12 +226,13 @@ impl ClaimedConfirmation {
     }
 
     /// Redeems the confirmation and runs the call. What keeps it from starting leaves the confirmation open.
-    async fn approve(self, core: &Arc<SessionCore>) -> Answer {
+    async fn approve(self, core: &Arc<SessionCore>, parent: Option<TraceContext>) -> Answer {
         let redemption = self.redemption(core, Status::Approved);
+        let span = ToolSpan::begin_decided(core, &self.entry, self.asked(), parent);
         let Self { hash, row, entry, decided, .. } = self;
         let tool = core.snapshot.find(&row.tool);
         let rate_limit = tool.and_then(|tool| tool.metadata().rate_limit.clone());
-        let mut call = ToolCall::approved(entry.clone(), row.args, row.seen, rate_limit, redemption);
+        let mut call = ToolCall::approved(entry.clone(), row.args, row.seen, rate_limit, redemption, span);
         match reserve(core, &mut call).await {
             Reservation::Granted => {}
             Reservation::Refused(error) if error.kind == ErrorType::ConfirmationInvalid => {
@@ -266,8 +269,9 @@ impl ClaimedConfirmation {
         if is_awaited { answer } else { add_note(core, &entry, answer) }
     }
 
-    async fn deny(self, core: &Arc<SessionCore>) -> Answer {
+    async fn deny(self, core: &Arc<SessionCore>, parent: Option<TraceContext>) -> Answer {
         let commit = self.redemption(core, Status::Denied);
+        let mut span = ToolSpan::begin_decided(core, &self.entry, self.asked(), parent);
         let Self { hash, entry, decided, .. } = self;
         if let Err(error) = core.commit_start(commit).await {
             return match error {
@@ -288,11 +292,16 @@ impl ClaimedConfirmation {
         let mut data = core.lock();
         let confirmation = data.remove_confirmation(&hash);
         let response = core.refusal(&entry.tool, confirmation_denied(&entry.tool));
+        span.record_denied(&response);
         let answer = core.answer_suspended(&mut data, &entry, response);
         core.save_soon(&mut data);
         drop(data);
         let was_suspended = confirmation.is_some_and(|confirmation| confirmation.suspended.is_some());
         if was_suspended { answer } else { add_note(core, &entry, answer) }
+    }
+
+    fn asked(&self) -> AskedSpan<'_> {
+        AskedSpan { approval: &self.hash, link: self.row.span, opened_ms: self.row.opened_ms }
     }
 
     /// The commit that uses the confirmation up, if no other process has.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_contracts::{Mode, SideEffects};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,6 +36,9 @@ pub(crate) struct ConfirmationRow {
     pub(crate) opened_ms: Option<u64>,
     pub(crate) expires_ms: u64,
     pub(crate) status: Status,
+    /// The span of the call that asked, which the one of the approved call goes back to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) span: Option<TraceContext>,
 }
 
 /// What has become of it. All but the first are final.

@@ -14,8 +14,9 @@ use crate::session::SessionCore;
 /// After how many wrong codes a question is no longer answered by voice: four digits can be guessed.
 pub(crate) const MAX_WRONG_CODES: u8 = 3;
 
-/// A transcript whose recogniser is less sure than that is no answer.
-const MIN_CONFIDENCE: f32 = 0.6;
+/// A transcript whose recogniser is less sure than that is no answer. One that does not say how sure it is must be trusted by
+/// the operator who has configured it; the grammar is narrow in any case.
+pub const MIN_SPOKEN_CONFIDENCE: f32 = 0.6;
 
 /// Why a spoken decision does not count. The question stays open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,7 +114,7 @@ pub(super) fn judge(
     if row.opened_ms.is_none_or(|opened| heard_ms < opened) || heard_ms > epoch_ms(core.now()) {
         return Err(SpokenRefusal::NotHeardInTime);
     }
-    if words.confidence.is_some_and(|confidence| confidence.is_nan() || confidence < MIN_CONFIDENCE) {
+    if words.confidence.is_some_and(|confidence| confidence.is_nan() || confidence < MIN_SPOKEN_CONFIDENCE) {
         return Err(SpokenRefusal::Uncertain);
     }
     let mut data = core.lock();

@@ -159,10 +159,11 @@ pub fn judge(call: &mut Subject<'_>, facts: &Facts) -> (Verdict, Trace) {
     (Verdict::Allow(allowed), trace)
 }
 
-/// Whether a call that this gate answered has used the turn's budget: those before the budget's own gate have not.
+/// Whether a call that this gate answered has used the turn's budget: those before the budget's own gate have not. What
+/// is no gate decides after all of them.
 pub fn uses_budget(gate: &str) -> bool {
     let place = |name: &str| GATES.iter().position(|gate| gate.name() == name);
-    place(gate) > place(budget::Budget.name())
+    place(gate).is_none_or(|place_of_gate| Some(place_of_gate) > place(budget::Budget.name()))
 }
 
 /// A refusal. Nothing ran, so nothing was changed.

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Decision, RecordedAnswer, names};
+use crate::latency::{Schedule, ScheduledCall};
+
+/// The name of the latency scheduler, which decides about voice calls that all gates have passed.
+const LATENCY: &str = "latency";
 
 /// The decisions of one call, in order. A gate that passed a call on unchanged leaves no step, unless there is something
 /// to explain about it.
@@ -36,6 +40,8 @@ pub enum GateOutcome {
     Refused,
     Asked,
     Approved,
+    /// It was decided how the call is waited for.
+    Scheduled,
     /// It had nothing to object to, which leaves a step only where that has a reason.
     Passed,
     /// Another had answered before it, which leaves no step either.
@@ -76,6 +82,15 @@ impl Trace {
         self.steps.push(Step { gate: gate.to_owned(), decision, detail: Some(detail) });
     }
 
+    /// Adds how a voice call is waited for, which is decided after the gates.
+    pub(crate) fn scheduled(&mut self, scheduled: &ScheduledCall) {
+        let decision = match scheduled.schedule {
+            Schedule::Refuse => GateOutcome::Refused,
+            Schedule::Inline | Schedule::Filler | Schedule::Background => GateOutcome::Scheduled,
+        };
+        self.steps.push(Step { gate: LATENCY.to_owned(), decision, detail: Some(json!(scheduled)) });
+    }
+
     /// The trace of the same call after the user has approved it.
     pub(crate) fn approved(mut self) -> Self {
         // Why the user was asked stays with it.
@@ -87,7 +102,8 @@ impl Trace {
         self
     }
 
-    /// Every gate in its order, those that passed the call on included.
+    /// Every gate in its order, those that passed the call on included; of a voice call that has passed them also how it is
+    /// waited for.
     pub fn explain(&self) -> Vec<GateExplanation<'_>> {
         let answered_by = self.answered_by();
         let mut is_over = false;
@@ -102,7 +118,13 @@ impl Trace {
             is_over |= answered_by == Some(gate);
             GateExplanation { gate, verdict, note: step.and_then(|step| step.detail.as_ref()) }
         });
-        each.to_vec()
+        let mut explained = each.to_vec();
+        explained.extend(self.steps.iter().find(|step| step.gate == LATENCY).map(|step| GateExplanation {
+            gate: LATENCY,
+            verdict: step.decision,
+            note: step.detail.as_ref(),
+        }));
+        explained
     }
 
     /// The gate that answered instead of the handler.
@@ -132,6 +154,7 @@ impl fmt::Display for GateOutcome {
             Self::Refused => "refused",
             Self::Asked => "needs the user's approval",
             Self::Approved => "approved by the user",
+            Self::Scheduled => "scheduled",
             Self::Passed => "passed",
             Self::NotReached => "not reached",
         })

@@ -20,7 +20,7 @@ const RESULT_LISTS: [&str; 12] = [
 
 /// Whether an answer's data says that nothing was found: all of its result lists are empty. A calendar without events has
 /// free slots, and is not empty. Scalars beside the lists do not count.
-pub(crate) fn is_empty_result(data: &Value) -> bool {
+pub fn is_empty_result(data: &Value) -> bool {
     match data {
         Value::Null => true,
         Value::String(text) => text.is_empty(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use quarterdeck_contracts::ToolResponse;
 
-pub(crate) use empty_result::is_empty_result;
+pub use empty_result::is_empty_result;
 pub use entry::Phase;
 pub(crate) use entry::{CallIdentity, CallUpdate, Entry};
 use history::TurnHistory;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Metrics;
 use super::tool::{ToolMetrics, ms, tokens};
 use super::window::SampleWindow;
+use crate::latency::Schedule;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counters {
@@ -38,6 +39,14 @@ pub struct ToolCounters {
     pub cache_hits: u64,
     /// How often it took longer than its soft limit.
     pub over_budget: u64,
+    /// How often a voice call was waited for in silence.
+    pub scheduled_inline: u64,
+    /// How often something was to be said meanwhile.
+    pub scheduled_filler: u64,
+    /// How often a voice call was answered at once and went on in the background.
+    pub scheduled_background: u64,
+    /// How often a voice call was refused because it takes too long.
+    pub scheduled_refuse: u64,
     pub average: f64,
     pub p50: f64,
     pub p95: f64,
@@ -99,12 +108,17 @@ struct ToolSamples {
 
 impl ToolMetrics {
     fn copy(&self) -> ToolSamples {
+        let scheduled = |schedule| self.schedules.get(&schedule).copied().unwrap_or_default();
         let counted = ToolCounters {
             calls: self.calls,
             errors: self.failures(),
             refused: self.refused.values().sum(),
             cache_hits: self.cache_hits,
             over_budget: self.slow,
+            scheduled_inline: scheduled(Schedule::Inline),
+            scheduled_filler: scheduled(Schedule::Filler),
+            scheduled_background: scheduled(Schedule::Background),
+            scheduled_refuse: scheduled(Schedule::Refuse),
             ..ToolCounters::default()
         };
         ToolSamples { counted, duration_ms: self.duration_ms.clone(), size: self.size.clone() }

@@ -6,10 +6,12 @@ mod mcp;
 mod model;
 mod node;
 mod prometheus;
+mod recent;
 mod response_chars;
 mod tool;
 mod upstreams;
 mod version;
+mod voice;
 mod window;
 
 use std::collections::BTreeMap;
@@ -35,6 +37,8 @@ pub use upstreams::UpstreamLatency;
 use upstreams::UpstreamMetrics;
 pub use version::VersionCounters;
 use version::VersionMetrics;
+pub use voice::FirstAudioLatency;
+use voice::VoiceMetrics;
 
 /// Counters of all calls and sessions. Cheap enough for every call, and bounded: one window per tool that exists.
 #[derive(Debug, Default)]
@@ -51,6 +55,7 @@ pub struct Metrics {
 struct Counts {
     tools: BTreeMap<Arc<str>, ToolMetrics>,
     models: ModelMetrics,
+    voice_models: VoiceMetrics,
     upstreams: UpstreamMetrics,
     versions: VersionMetrics,
     text: u64,
@@ -82,6 +87,8 @@ pub(crate) struct Sample {
     pub(crate) error: Option<ErrorType>,
     /// Whether it took longer than its soft limit.
     pub(crate) slow: bool,
+    /// When it came, in milliseconds since 1970.
+    pub(crate) ended_ms: u64,
 }
 
 impl Metrics {
@@ -163,6 +170,7 @@ impl Metrics {
             },
             "tools": each(ToolMetrics::totals),
             "models": counts.models.json(),
+            "voice": counts.voice_models.json(),
             "versions": counts.versions.json(),
             "mcp": self.mcp_requests.json(),
             "sessions": {
@@ -187,6 +195,12 @@ impl Metrics {
     /// Sets a gauge that is kept elsewhere, for [`Metrics::prometheus`].
     pub fn set_gauge(&self, name: &'static str, help: &'static str, value: f64) {
         self.exporter.gauge(name, help, &[], value);
+    }
+
+    /// Says how long the certificate of a file is still good.
+    pub fn set_certificate_days_left(&self, file: &str, days: f64) {
+        let help = "Days until a certificate is over.";
+        self.exporter.gauge("quarterdeck_certificate_days_left", help, &[("file", file)], days);
     }
 
     /// To be called now and then: what histograms have not put into buckets yet takes memory.

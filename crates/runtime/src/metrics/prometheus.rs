@@ -11,6 +11,7 @@ use super::Counts;
 const DURATION: &str = "quarterdeck_tool_duration_seconds";
 const RESPONSE_CHARACTERS: &str = "quarterdeck_tool_response_characters";
 const FIRST_TOKEN: &str = "quarterdeck_model_first_token_seconds";
+const FIRST_AUDIO: &str = "quarterdeck_voice_first_audio_seconds";
 const UPSTREAM_DURATION: &str = "quarterdeck_upstream_call_duration_seconds";
 const COMMIT_DURATION: &str = "quarterdeck_store_commit_duration_seconds";
 const COMMIT_BUCKETS_SECONDS: [f64; 13] =
@@ -18,6 +19,9 @@ const COMMIT_BUCKETS_SECONDS: [f64; 13] =
 /// A model that is loaded first may take five minutes.
 const FIRST_TOKEN_BUCKETS_SECONDS: [f64; 12] =
     [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0];
+/// People notice from a few hundred milliseconds on.
+const FIRST_AUDIO_BUCKETS_SECONDS: [f64; 12] =
+    [0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0];
 const DURATION_BUCKETS_SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 /// 1,500 is the size from which responses are warned about.
@@ -43,6 +47,7 @@ fn new_recorder(node: Option<&String>) -> PrometheusRecorder {
     let builder = with_buckets(PrometheusBuilder::new(), DURATION, &DURATION_BUCKETS_SECONDS);
     let builder = with_buckets(builder, RESPONSE_CHARACTERS, &SIZE_BUCKETS_CHARACTERS);
     let builder = with_buckets(builder, FIRST_TOKEN, &FIRST_TOKEN_BUCKETS_SECONDS);
+    let builder = with_buckets(builder, FIRST_AUDIO, &FIRST_AUDIO_BUCKETS_SECONDS);
     let builder = with_buckets(builder, UPSTREAM_DURATION, &DURATION_BUCKETS_SECONDS);
     let mut builder = with_buckets(builder, COMMIT_DURATION, &COMMIT_BUCKETS_SECONDS);
     if let Some(node) = node {
@@ -55,6 +60,7 @@ fn new_recorder(node: Option<&String>) -> PrometheusRecorder {
     describe(DURATION, "Time that calls took.");
     describe(RESPONSE_CHARACTERS, "Size of responses.");
     describe(FIRST_TOKEN, "Time from a request to a model to its first output.");
+    describe(FIRST_AUDIO, "Time from the end of the user's speech to the first audio of the answer.");
     describe(UPSTREAM_DURATION, "Time that calls to an upstream server took.");
     describe(COMMIT_DURATION, "Time that commits of sessions took.");
     recorder
@@ -92,6 +98,11 @@ impl Exporter {
     pub(super) fn first_tokens(&self, provider: &str, model: &str) -> Histogram {
         let labels = [("provider", provider), ("model", model)];
         self.recorder().register_histogram(&key(FIRST_TOKEN, &labels), &METADATA)
+    }
+
+    pub(super) fn first_audio(&self, provider: &str, model: &str) -> Histogram {
+        let labels = [("provider", provider), ("model", model)];
+        self.recorder().register_histogram(&key(FIRST_AUDIO, &labels), &METADATA)
     }
 
     pub(super) fn upstream_durations(&self, server: &str) -> Histogram {
@@ -165,6 +176,11 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
         for (gate, value) in &metrics.refused {
             let labels = [tool[0], ("gate", gate.as_str())];
             to.counter("quarterdeck_tool_refusals_total", "Calls that a gate has refused.", &labels, *value);
+        }
+        for (schedule, value) in &metrics.schedules {
+            let labels = [tool[0], ("decision", schedule.as_str())];
+            let help = "Voice calls by how they were waited for.";
+            to.counter("quarterdeck_tool_schedules_total", help, &labels, *value);
         }
     }
     counts.models.export(to);

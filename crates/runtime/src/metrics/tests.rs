@@ -3,13 +3,14 @@
 use expect_test::expect;
 
 use super::*;
+use crate::latency::Schedule;
 
 fn some() -> Metrics {
     let metrics = Metrics::default();
     let tool: Arc<str> = "kb_search".into();
     for (size, ms, error) in [(320, 9, None), (890, 41, None), (10, 77, Some(ErrorType::Transient))] {
         let duration = Duration::from_millis(ms);
-        metrics.record_execution(&tool, Sample { size, duration, error, slow: ms > 50 });
+        metrics.record_execution(&tool, Sample { size, duration, error, slow: ms > 50, ended_ms: 0 });
     }
     metrics.record_replay(&tool);
     metrics.record_refusal(&tool, "budget");
@@ -49,7 +50,7 @@ fn a_p95_over_1500_characters_is_warned_about_once_with_the_tools_name() {
         let metrics = Metrics::default();
         logged(|| {
             for _ in 0..count {
-                let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false };
+                let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false, ended_ms: 0 };
                 metrics.record_execution(&"kb_search".into(), sample);
             }
         })
@@ -72,7 +73,7 @@ fn a_few_long_answers_are_not_warned_about() {
     let log = logged(|| {
         for number in 0..1_000 {
             let size = if number % 25 == 24 { 50_000 } else { 100 };
-            let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false };
+            let sample = Sample { size, duration: Duration::ZERO, error: None, slow: false, ended_ms: 0 };
             metrics.record_execution(&"kb_search".into(), sample);
         }
     });
@@ -139,10 +140,12 @@ fn metrics_are_written_as_json() {
               "overBudget": 1,
               "refused": {
                 "budget": 1
-              }
+              },
+              "scheduled": {}
             }
           },
           "models": {},
+          "voice": {},
           "versions": {},
           "mcp": {
             "requests": {}
@@ -190,8 +193,10 @@ fn buckets_of_two_nodes_add_up_to_those_of_one() {
             let metrics = Metrics::default();
             for ms in *durations {
                 let duration = Duration::from_millis(*ms);
-                metrics
-                    .record_execution(&"look".into(), Sample { size: 1, duration, error: None, slow: false });
+                metrics.record_execution(
+                    &"look".into(),
+                    Sample { size: 1, duration, error: None, slow: false, ended_ms: 0 },
+                );
             }
             metrics.run_upkeep();
             for line in metrics.prometheus().lines().filter(|line| line.contains("duration_seconds_bucket")) {
@@ -214,10 +219,13 @@ fn counters_are_the_same_for_programs() {
     for ms in 1..=100 {
         let error = (ms % 10 == 0).then_some(ErrorType::Transient);
         let duration = Duration::from_millis(ms);
-        metrics.record_execution(&tool, Sample { size: 400, duration, error, slow: ms > 90 });
+        metrics.record_execution(&tool, Sample { size: 400, duration, error, slow: ms > 90, ended_ms: 0 });
     }
     metrics.record_refusal(&tool, "budget");
     metrics.record_replay(&tool);
+    for (place, schedule) in Schedule::ALL.into_iter().enumerate() {
+        (0..=place).for_each(|_| metrics.record_schedule(&tool, schedule));
+    }
     metrics.session_opened(Mode::Voice);
     let counters = metrics.counters();
     assert_eq!((counters.text, counters.voice, counters.total), (0, 1, 1));
@@ -227,6 +235,10 @@ fn counters_are_the_same_for_programs() {
         refused: 1,
         cache_hits: 1,
         over_budget: 10,
+        scheduled_inline: 1,
+        scheduled_filler: 2,
+        scheduled_background: 3,
+        scheduled_refuse: 4,
         average: 50.5,
         p50: 50.0,
         p95: 95.0,
@@ -243,7 +255,10 @@ fn the_last_samples_have_percentiles_of_their_own() {
     let tool: Arc<str> = "kb_search".into();
     for ms in [500, 500, 500, 10, 30] {
         let duration = Duration::from_millis(ms);
-        metrics.record_execution(&tool, Sample { size: 4 * ms as usize, duration, error: None, slow: false });
+        metrics.record_execution(
+            &tool,
+            Sample { size: 4 * ms as usize, duration, error: None, slow: false, ended_ms: 0 },
+        );
     }
     let snapshot = metrics.snapshot();
     assert_eq!(snapshot.counters, metrics.counters());

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use super::Sample;
 use super::prometheus::Exporter;
+use super::recent::RecentDurations;
 use super::window::SampleWindow;
+use crate::latency::Schedule;
 
 /// A p95 beyond this many characters is warned about.
 const LARGE_RESPONSE_CHARS: f64 = 1_500.0;
@@ -23,6 +25,9 @@ pub(super) struct ToolMetrics {
     pub(super) cache_hits: u64,
     pub(super) refused: BTreeMap<String, u64>,
     pub(super) slow: u64,
+    /// How its voice calls were waited for.
+    pub(super) schedules: BTreeMap<Schedule, u64>,
+    pub(super) recent: RecentDurations,
     pub(super) size: SampleWindow,
     pub(super) duration_ms: SampleWindow,
     has_warned: bool,
@@ -38,6 +43,8 @@ impl ToolMetrics {
             cache_hits: 0,
             refused: BTreeMap::new(),
             slow: 0,
+            schedules: BTreeMap::new(),
+            recent: RecentDurations::default(),
             size: SampleWindow::default(),
             duration_ms: SampleWindow::default(),
             has_warned: false,
@@ -52,6 +59,10 @@ impl ToolMetrics {
         self.slow += u64::from(sample.slow);
         if let Some(error) = sample.error {
             *self.errors.entry(error).or_default() += 1;
+        }
+        // A call that was interrupted says nothing of how long it takes.
+        if sample.error != Some(ErrorType::Cancelled) {
+            self.recent.add(sample.ended_ms, sample.duration);
         }
         self.sizes.record(sample.size as f64);
         self.durations.record(sample.duration.as_secs_f64());
@@ -102,6 +113,7 @@ impl ToolMetrics {
             "cacheHits": self.cache_hits,
             "overBudget": self.slow,
             "refused": self.refused,
+            "scheduled": self.schedules,
         })
     }
 }

@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn versions_are_counted_apart() {
         let metrics = Metrics::default();
-        let sample = Sample { size: 400, duration: Duration::from_millis(20), error: None, slow: false };
+        let sample =
+            Sample { size: 400, duration: Duration::from_millis(20), error: None, slow: false, ended_ms: 0 };
         metrics.version_pinned("1.0.a");
         for _ in 0..3 {
             metrics.record_version_execution("1.0.a", sample);

@@ -39,10 +39,20 @@ impl SampleWindow {
             return Summary::default();
         }
         sorted.sort_by(f64::total_cmp);
-        let rank = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
         let average = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        Summary { average, p50: rank(50), p95: rank(95), p99: rank(99) }
+        Summary {
+            average,
+            p50: percentile(&sorted, 50),
+            p95: percentile(&sorted, 95),
+            p99: percentile(&sorted, 99),
+        }
     }
+}
+
+/// A percentile of sorted samples by the nearest rank; zero when there are none.
+pub(super) fn percentile(sorted: &[f64], percent: usize) -> f64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use quarterdeck_contracts::{Category, ErrorType, ToolError};
 
 use super::call::{Ancestor, Approval, ToolCall};
 use super::precheck::{check_beforehand, view};
+use super::schedule::schedule_call;
 use crate::call::Call;
 use crate::envelope::{refusal_error, replayed, unknown_tool};
 use crate::gates::{
@@ -46,6 +47,7 @@ pub(super) fn admit(
     };
     let verdict;
     (verdict, call.trace) = judge(&mut subject, &facts);
+    let verdict = schedule_call(core, data, &mut call, verdict);
 
     // Calls after it in the same message count as having read what it brings, in whatever order they end. What the user
     // must approve first brings nothing until then.
@@ -127,8 +129,8 @@ fn count(data: &mut SessionData, call: &ToolCall, category: Option<Category>, fa
     }
 }
 
-fn refuse(core: &SessionCore, data: &mut SessionData, call: ToolCall, error: ToolError) -> Admission {
-    let entry = &call.entry;
+fn refuse(core: &SessionCore, data: &mut SessionData, mut call: ToolCall, error: ToolError) -> Admission {
+    let entry = &call.entry.clone();
     let response = core.refusal(&entry.tool, error);
     if let Some(gate) = call.trace.answered_by()
         && core.snapshot.find(&entry.tool).is_some()
@@ -147,8 +149,13 @@ fn refuse(core: &SessionCore, data: &mut SessionData, call: ToolCall, error: Too
     Admission::Answered(answer(call, AnswerSource::Refusal(response)))
 }
 
-fn replay(core: &SessionCore, data: &mut SessionData, call: ToolCall, which: RecordedAnswer) -> Admission {
-    let entry = &call.entry;
+fn replay(
+    core: &SessionCore,
+    data: &mut SessionData,
+    mut call: ToolCall,
+    which: RecordedAnswer,
+) -> Admission {
+    let entry = &call.entry.clone();
     core.shared.metrics.record_replay(&entry.tool);
     let known = match which {
         RecordedAnswer::ById => entry.provider_id.as_ref().and_then(|id| data.ledger.find_by_provider_id(id)),

@@ -14,10 +14,12 @@ use super::admit::{Admission, admit};
 use super::call::{Approval, ToolCall};
 use super::precheck::{check_beforehand, is_quick};
 use super::run;
+use super::tool_span::{CallEnd, ToolSpan};
 use crate::call::Call;
 use crate::confirmation::request;
 use crate::envelope::{cancelled, refusal_error, replayed};
 use crate::gates::{CheckedArguments, Trace};
+use crate::latency::Schedule;
 use crate::ledger::CallUpdate;
 use crate::session::{
     Answer, AnswerOwner, AnswerSource, AuditRecord, Connection, PendingAnswer, Reply, SessionCore,
@@ -29,6 +31,8 @@ use crate::session::{
 pub struct Batch {
     core: Arc<SessionCore>,
     answers: VecDeque<PendingAnswer>,
+    /// Whether a call of it is expected to take long enough that something should be said meanwhile.
+    expects_wait: bool,
     /// The same batch, once the arguments of its calls have been checked and they are admitted.
     pending: Option<oneshot::Receiver<Batch>>,
 }
@@ -59,7 +63,7 @@ impl Connection {
         core.lock().unadmitted.push(message.clone());
         let (sender, batch) = oneshot::channel();
         tokio::spawn(check_and_admit(core.clone(), calls, message, sender));
-        Batch { core: core.clone(), answers: VecDeque::new(), pending: Some(batch) }
+        Batch { core: core.clone(), answers: VecDeque::new(), expects_wait: false, pending: Some(batch) }
     }
 }
 
@@ -112,16 +116,19 @@ fn admit_message(core: &Arc<SessionCore>, submissions: impl ExactSizeIterator<It
     }
     core.save_soon(&mut data);
     drop(data);
+    let expects_wait = admitted.iter().any(|call: &ToolCall| call.schedule == Some(Schedule::Filler));
     if !admitted.is_empty() {
         start(run_all(core.clone(), admitted));
     }
-    Batch { core: core.clone(), answers, pending: None }
+    Batch { core: core.clone(), answers, expects_wait, pending: None }
 }
 
 /// The answer of a call that no gate has seen.
 fn refuse_unread(core: &SessionCore, data: &mut SessionData, call: Call, error: ToolError) -> PendingAnswer {
     let response = core.refusal(&call.name, error);
     let call_id = data.next_call_id(&call);
+    let end = CallEnd { tool: &call.name, args: &call.args, trace: &Trace::default(), response: &response };
+    ToolSpan::begin_unread(core, &call.name, &call_id, call.origin.clone()).record_end(core, end);
     core.audit_call(&AuditRecord {
         call_id: &call_id,
         turn: data.ledger.turn_number(),
@@ -171,13 +178,16 @@ pub(crate) fn start(future: impl Future<Output = ()> + Send + 'static) {
 }
 
 impl Batch {
+    /// Whether the user is expected to wait so long for a call that something should be said meanwhile. Known as soon as
+    /// the calls are admitted, before the first reply; only calls of voice sessions are.
+    pub async fn expects_wait(&mut self) -> bool {
+        self.wait_for_admission().await;
+        self.expects_wait
+    }
+
     /// The next reply, in the order of the calls.
     pub async fn next(&mut self) -> Option<Reply> {
-        if let Some(pending) = &mut self.pending {
-            let admitted = pending.await;
-            self.pending = None;
-            self.answers = admitted.map(|mut batch| std::mem::take(&mut batch.answers)).unwrap_or_default();
-        }
+        self.wait_for_admission().await;
         let update = self.answers.front()?.wait_for_update().await;
         // Taken out only now: a future that is dropped while it waits loses nothing.
         let answer = self.answers.pop_front()?;
@@ -187,6 +197,16 @@ impl Batch {
             }
             CallUpdate::Answered(response) => Reply::Answer(self.answer(answer, response)),
         })
+    }
+
+    async fn wait_for_admission(&mut self) {
+        let Some(pending) = &mut self.pending else { return };
+        let admitted = pending.await;
+        self.pending = None;
+        if let Ok(mut batch) = admitted {
+            self.answers = std::mem::take(&mut batch.answers);
+            self.expects_wait = batch.expects_wait;
+        }
     }
 
     /// Every reply, in the order of the calls.

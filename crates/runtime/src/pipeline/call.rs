@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use quarterdeck_contracts::handler::CancellationToken;
+use quarterdeck_contracts::telemetry::SpanOrigin;
 use quarterdeck_contracts::{Commit, RateLimit, SideEffects, ToolError, ToolResponse};
 use serde_json::{Map, Value};
 
+use super::tool_span::{CallEnd, ToolSpan};
 use crate::call::Call;
 use crate::envelope::{cancelled, internal_fault, outcome_unknown, replayed};
 use crate::gates::{Clamped, Duplicate, Trace};
+use crate::latency::Schedule;
 use crate::ledger::{CallIdentity, Entry, content};
 use crate::session::{AuditRecord, SessionCore, SessionData};
 use crate::tasks::Task;
@@ -29,8 +32,12 @@ pub(crate) struct ToolCall {
     pub(crate) approval: Approval,
     /// What the handler's precheck saw, once the user has approved. Boxed, because few calls have it.
     pub(crate) seen: Option<Box<Value>>,
+    /// How it is waited for, if it is a voice call.
+    pub(crate) schedule: Option<Schedule>,
     /// What it goes on as, if its tool may run in the background.
     pub(crate) task: Option<Arc<Task>>,
+    /// Ends with the call.
+    pub(crate) span: ToolSpan,
 }
 
 /// A tool that called another.
@@ -47,8 +54,9 @@ pub(crate) enum Approval {
     Pending {
         reason: Option<String>,
     },
-    /// Approved. The commit redeems the confirmation, together with the mark that the call has started.
-    Granted(Commit),
+    /// Approved. The commit redeems the confirmation, together with the mark that the call has started. Boxed, because few calls
+    /// have one.
+    Granted(Box<Commit>),
 }
 
 impl ToolCall {
@@ -61,7 +69,7 @@ impl ToolCall {
     ) -> Self {
         let call_id = data.next_call_id(&call);
         let provider_id = call.stable_id().map(Arc::from);
-        let Call { name, args, .. } = call;
+        let Call { name, args, origin, .. } = call;
         let args = if args.is_null() { Value::Object(Map::new()) } else { args };
         let content = content(&name, &args);
         // Only a tool that means each of several equal calls is admitted with an equal one before it.
@@ -79,6 +87,7 @@ impl ToolCall {
             content,
             turn: data.ledger.turn_number(),
         });
+        let span = ToolSpan::begin(core, &entry, origin);
         Self {
             entry,
             args,
@@ -89,7 +98,9 @@ impl ToolCall {
             ancestors,
             approval: Approval::NotNeeded,
             seen: None,
+            schedule: None,
             task: None,
+            span,
         }
     }
 
@@ -100,6 +111,7 @@ impl ToolCall {
         seen: Value,
         rate_limit: Option<RateLimit>,
         redemption: Commit,
+        span: ToolSpan,
     ) -> Self {
         Self {
             trace: entry.trace().unwrap_or_default().approved(),
@@ -110,9 +122,11 @@ impl ToolCall {
             clamped: Vec::new(),
             rate_limit,
             ancestors: Vec::new(),
-            approval: Approval::Granted(redemption),
+            approval: Approval::Granted(Box::new(redemption)),
             seen: (!seen.is_null()).then(|| Box::new(seen)),
+            schedule: None,
             task: None,
+            span,
         }
     }
 
@@ -125,9 +139,10 @@ impl ToolCall {
     }
 
     /// A task that an earlier process has begun.
-    pub(crate) fn resumed(entry: Arc<Entry>, args: Value, task: Arc<Task>) -> Self {
+    pub(crate) fn resumed(core: &SessionCore, entry: Arc<Entry>, args: Value, task: Arc<Task>) -> Self {
         entry.start();
-        let approved = Self::approved(entry, args, Value::Null, None, Commit::default());
+        let span = ToolSpan::begin(core, &entry, SpanOrigin::default());
+        let approved = Self::approved(entry, args, Value::Null, None, Commit::default(), span);
         Self { trace: Trace::default(), approval: Approval::NotNeeded, task: Some(task), ..approved }
     }
 
@@ -143,7 +158,10 @@ impl ToolCall {
             ancestors: self.ancestors.clone(),
             approval: Approval::NotNeeded,
             seen: self.seen.clone(),
+            schedule: self.schedule,
             task: self.task.clone(),
+            // It ends with the handler.
+            span: ToolSpan::default(),
         }
     }
 
@@ -157,14 +175,21 @@ impl ToolCall {
         self.task.as_ref().map_or_else(|| self.entry.cancellation(), |task| &task.cancellation)
     }
 
-    /// Writes the call to the audit log. `entry` is the one that its answer belongs to, if there is one.
+    /// Says in its span what the call came to.
+    pub(super) fn record_end(&mut self, core: &SessionCore, response: &ToolResponse) {
+        let end = CallEnd { tool: &self.entry.tool, args: &self.args, trace: &self.trace, response };
+        self.span.record_end(core, end);
+    }
+
+    /// Writes the call to the audit log and into its span. `entry` is the one that its answer belongs to, if there is one.
     pub(crate) fn audit(
-        &self,
+        &mut self,
         core: &SessionCore,
         entry: Option<&Entry>,
         response: &ToolResponse,
         how: Option<&'static str>,
     ) {
+        self.record_end(core, response);
         core.audit_call(&AuditRecord {
             call_id: &self.entry.call_id,
             turn: self.entry.turn,

@@ -8,6 +8,7 @@ use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, CapabilityClient, CapabilityError, CapabilityErrorCode, CapabilityRequest,
     CapabilityScope, Context,
 };
+use quarterdeck_contracts::telemetry::SpanOrigin;
 use quarterdeck_contracts::{
     Capability, Overlay, PROTOCOL_MESSAGE_TYPES, StoreError, Table, ToolResponse, message_type,
 };
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use super::admit::{Admission, admit_nested};
 use super::context::CallContext;
 use super::record::send_messages;
+use super::retrieval_span::{record_retrieval, retrieval_span};
 use super::run;
 use crate::blocks::{Block, block};
 use crate::call::Call;
@@ -59,7 +61,10 @@ impl CallContext {
             ("tools", "call") => self.call_tool(&argument(0), argument(1)).await,
             _ => match self.core.shared.capabilities.find(&capability) {
                 Some(provider) => {
-                    provider.call(CapabilityRequest { method, args, scope: self.clone() }).await
+                    let mut span = retrieval_span(&self.core, &capability, &method, self.span);
+                    let answer = provider.call(CapabilityRequest { method, args, scope: self.clone() }).await;
+                    record_retrieval(&mut span, &answer);
+                    answer
                 }
                 None => Err(CapabilityError::not_available(&capability)),
             },
@@ -172,7 +177,8 @@ impl CallContext {
         if self.ancestors.iter().any(|ancestor| *ancestor.tool == *name) {
             return Err(invalid(format!("{name} is already being called; tools must not call in a circle")));
         }
-        let admission = admit_nested(&self.core, Call::new(name, args), self.ancestors.clone()).await;
+        let call = Call::new(name, args).with_origin(SpanOrigin::within(self.span));
+        let admission = admit_nested(&self.core, call, self.ancestors.clone()).await;
         let response = match admission {
             // The confirmation gate refuses nested calls, so none of them waits for approval.
             Admission::Admitted(call) => {

@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use quarterdeck_contracts::handler::{
     BoxFuture, CallFacts, CancellationToken, CapabilityCall, CapabilityError, Context, HandlerFault, LogLevel,
 };
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_contracts::{Commit, Overlay};
 use serde_json::{Value, json};
 
@@ -32,6 +33,8 @@ pub(super) struct CallContext {
     /// See [`CapabilityScope::call_key`](quarterdeck_contracts::handler::CapabilityScope::call_key).
     pub(super) call_key: Arc<str>,
     signal: CancellationToken,
+    /// The span of the call.
+    pub(super) span: Option<TraceContext>,
     /// What the call goes on as, if it may.
     task: Option<Arc<Task>>,
     overlay: OnceLock<Arc<Overlay>>,
@@ -106,6 +109,7 @@ impl CallContext {
             ancestors,
             call_key,
             signal: call.cancellation().clone(),
+            span: call.span.context(),
             task: call.task.clone(),
             overlay: OnceLock::new(),
             pending: Mutex::default(),
@@ -247,6 +251,10 @@ impl Context for CallContext {
 
     fn signal(&self) -> CancellationToken {
         self.signal.clone()
+    }
+
+    fn span(&self) -> Option<TraceContext> {
+        self.span
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {

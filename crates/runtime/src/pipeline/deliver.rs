@@ -13,8 +13,8 @@ use crate::session::{Answer, ClientEvent, DeliveryReason, SessionCore, SessionDa
 use crate::state::{Cause, Transition};
 
 /// Gives a call its answer and applies its intents.
-pub(super) fn deliver(core: &Arc<SessionCore>, call: ToolCall, outcome: CallOutcome, elapsed: Duration) {
-    let entry = &call.entry;
+pub(super) fn deliver(core: &Arc<SessionCore>, mut call: ToolCall, outcome: CallOutcome, elapsed: Duration) {
+    let entry = &call.entry.clone();
     let CallOutcome { response, is_executed, block_message, is_continued } = outcome;
     let mut data = core.lock();
     let is_abandoned = is_executed && entry.writes && entry.is_cancelled();
@@ -158,7 +158,8 @@ fn record_sample(core: &SessionCore, entry: &Entry, response: &ToolResponse, dur
         Outcome::Success(_) => None,
         Outcome::Failure(error) => Some(error.kind),
     };
-    let sample = Sample { size: response_chars(response), duration, error, slow };
+    let ended_ms = core.now_ms();
+    let sample = Sample { size: response_chars(response), duration, error, slow, ended_ms };
     core.shared.metrics.record_execution(&entry.tool, sample);
     core.shared.metrics.record_version_execution(core.snapshot.version(), sample);
 }

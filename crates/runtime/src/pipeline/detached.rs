@@ -4,19 +4,21 @@
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{Either, select};
 use quarterdeck_contracts::{Commit, CommitError, ErrorType, Outcome, ToolError};
 use serde_json::json;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::call::{CallOutcome, ToolCall};
 use super::deliver::{apply_intents, deliver, measure_task};
 use super::execute_and_record;
 use super::task_rows::{ended_commit, ended_row, started_commit};
 use crate::envelope::refusal_error;
+use crate::latency::Schedule;
 use crate::session::SessionCore;
 use crate::tasks::{SlotRefusal, Task, TaskPhase, TaskTimes};
 
@@ -32,6 +34,8 @@ pub(super) fn prepare(core: &SessionCore, call: &mut ToolCall) -> Result<(), Too
     let Some(tool) = core.snapshot.find(&call.entry.tool) else { return Ok(()) };
     let metadata = tool.metadata();
     let Some(after_ms) = metadata.effective_background_after_ms() else { return Ok(()) };
+    // It is known to take longer than that, so nothing is gained by waiting.
+    let after_ms = if call.schedule == Some(Schedule::Background) { 0 } else { after_ms };
     if !call.ancestors.is_empty() || call.task.is_some() {
         return Ok(());
     }
@@ -46,7 +50,7 @@ pub(super) fn prepare(core: &SessionCore, call: &mut ToolCall) -> Result<(), Too
         deadline_ms: started_ms + metadata.effective_timeout_ms(),
         background_after: Duration::from_millis(after_ms),
     };
-    let task = Task::new(core, &call.entry, metadata.execution, times, slot);
+    let task = Task::new(core, &call.entry, times, slot);
     call.task =
         Some(task.ok_or_else(|| ToolError::new(ErrorType::Internal, "There are no random numbers."))?);
     Ok(())
@@ -168,14 +172,14 @@ async fn execute_detached(
     if !task.end().await {
         return Some(Box::new((call, outcome)));
     }
-    finish(&core, &call, &task, outcome, started.elapsed()).await;
+    finish(&core, &mut call, &task, outcome, started.elapsed()).await;
     None
 }
 
 /// Reports the end of a task.
 async fn finish(
     core: &Arc<SessionCore>,
-    call: &ToolCall,
+    call: &mut ToolCall,
     task: &Task,
     outcome: CallOutcome,
     elapsed: Duration,
@@ -206,6 +210,7 @@ async fn finish(
     if is_executed {
         measure_task(core, &call.entry, &response, elapsed);
     }
+    call.record_end(core, &response);
     let error = match &response.outcome {
         Outcome::Success(_) => None,
         Outcome::Failure(error) => Some(error.kind),

@@ -80,7 +80,11 @@ async fn unless<T, U>(running: impl Future<Output = T>, stop: impl Future<Output
 /// copy; should it be retried, they are made again from what the model wrote, as the gates made them.
 fn arguments(core: &SessionCore, tool: &LoadedTool, call: &mut ToolCall, attempt: u32) -> Value {
     // To make arguments again that took long to check would take as long again.
-    if call.entry.writes || core.shared.audit.is_enabled() || call.has_slow_arguments {
+    if call.entry.writes
+        || core.shared.audit.is_enabled()
+        || call.has_slow_arguments
+        || call.span.captures_content()
+    {
         return call.args.clone();
     }
     if attempt == 0 {

@@ -2,7 +2,7 @@
 //!
 //! | step | file | what it does |
 //! | --- | --- | --- |
-//! | gates | `admit.rs` | facts ► gates ► ledger, under the session's lock |
+//! | gates | `admit.rs` | facts ► gates ► ledger, under the session's lock; `schedule.rs`: how a voice call is waited for |
 //! | reserve | `reserve.rs` | rate-limit slot, redemption and start mark, in one commit |
 //! | execute | `execute.rs` | the handler, with retries |
 //! | record | `record.rs` | a write's answer and its effects, in one commit |
@@ -29,13 +29,16 @@ mod precheck_handler;
 mod record;
 mod recorded;
 mod reserve;
+mod retrieval_span;
+mod schedule;
 mod task_rows;
+mod tool_span;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::FutureExt;
+use tokio::time::Instant;
 
 pub use batch::Batch;
 pub(crate) use batch::start;
@@ -43,6 +46,7 @@ pub(crate) use call::ToolCall;
 pub(crate) use detached::resume_task;
 pub(crate) use precheck_handler::precheck;
 pub(crate) use reserve::{Reservation, find_recorded, reserve};
+pub(crate) use tool_span::{AskedSpan, ToolSpan};
 
 use crate::session::SessionCore;
 use call::CallOutcome;

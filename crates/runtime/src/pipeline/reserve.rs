@@ -85,7 +85,7 @@ async fn renew_mark(core: &SessionCore, call: &ToolCall) -> Option<Result<u64, C
 /// The commit that takes the slot and redeems the confirmation.
 fn reservations(core: &SessionCore, call: &ToolCall) -> Commit {
     let commit = match &call.approval {
-        Approval::Granted(redemption) => redemption.clone(),
+        Approval::Granted(redemption) => Commit::clone(redemption),
         Approval::NotNeeded | Approval::Pending { .. } => Commit::default(),
     };
     let Some(limit) = &call.rate_limit else { return commit };

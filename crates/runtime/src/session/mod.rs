@@ -12,6 +12,7 @@ mod data;
 mod end;
 mod events;
 mod facts;
+mod heard;
 mod rows;
 mod save;
 mod turns;
@@ -29,6 +30,7 @@ pub use answer::{Answer, DeliveryReceipt, Reply};
 pub use connection::Connection;
 pub use data::ConfirmationMode;
 pub use events::{ClientEvent, DeliveryReason};
+pub use heard::HeardReceipt;
 pub use turns::TurnStart;
 
 pub(crate) use answer::{AnswerOwner, AnswerSource, PendingAnswer, is_cancelled};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::{Commit, CommitError, ErrorType, Execution, StoreError, Table, ToolError};
+use quarterdeck_contracts::{Commit, CommitError, ErrorType, StoreError, Table, ToolError};
 use serde_json::json;
 
 use super::row::{TaskRow, TaskRunner, TaskStatus};
@@ -141,12 +141,12 @@ impl Orchestrator {
         };
         let entry = row.entry();
         let id = row.id.as_str().into();
-        let task = Arc::new(Task::with_id(&core, &entry, id, Execution::Background, times, slot));
+        let task = Arc::new(Task::with_id(&core, &entry, id, times, slot));
         core.audit_session(
             "task_resumed",
             json!({ "taskId": row.id, "toolId": row.call.tool, "callId": row.call.call_id, "starts": row.starts }),
         );
-        resume_task(&core, ToolCall::resumed(entry, row.call.args, task));
+        resume_task(&core, ToolCall::resumed(&core, entry, row.call.args, task));
         Ok(true)
     }
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use quarterdeck_contracts::ToolResponse;
 use quarterdeck_contracts::handler::{CancelReason, CancellationToken};
-use quarterdeck_contracts::{Execution, ToolResponse};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -71,12 +71,11 @@ impl Task {
     pub(crate) fn new(
         core: &SessionCore,
         entry: &Entry,
-        execution: Execution,
         times: TaskTimes,
         slot: TaskSlot,
     ) -> Option<Arc<Self>> {
         let id: Arc<str> = format!("task_{:012x}{}", times.started_ms, random_hex(8)?).into();
-        Some(Arc::new(Self::with_id(core, entry, id, execution, times, slot)))
+        Some(Arc::new(Self::with_id(core, entry, id, times, slot)))
     }
 
     /// A task that the store knows by its id.
@@ -84,7 +83,6 @@ impl Task {
         core: &SessionCore,
         entry: &Entry,
         id: Arc<str>,
-        execution: Execution,
         times: TaskTimes,
         slot: TaskSlot,
     ) -> Self {
@@ -96,8 +94,10 @@ impl Task {
         });
         let mut started_response = core.snapshot.succeed(&entry.tool, data, core.now());
         started_response.meta.background_task_id = Some(id.to_string());
-        let phase =
-            if execution == Execution::Background { TaskPhase::Background } else { TaskPhase::Inline };
+        let phase = match times.background_after.is_zero() {
+            true => TaskPhase::Background,
+            false => TaskPhase::Inline,
+        };
         Self {
             id,
             client: core.client.clone(),

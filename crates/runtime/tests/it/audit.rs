@@ -36,11 +36,11 @@ async fn check(path: &Path, store: &Arc<dyn Store>) -> Verification {
 }
 
 fn sound(lines: u64) -> Verification {
-    Verification { lines, unconfirmed: 0, fault: None }
+    Verification { lines, ..Verification::default() }
 }
 
 fn faulty(lines: u64, fault: &str) -> Verification {
-    Verification { lines, unconfirmed: 0, fault: Some(fault.to_owned()) }
+    Verification { lines, fault: Some(fault.to_owned()), ..Verification::default() }
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -342,11 +342,16 @@ async fn lines_that_are_not_in_the_store_are_sound_but_unconfirmed() {
     write(&path, &store, 3).await;
     // A crash came before the head was stored.
     store.commit(Commit::default().put(Table::Audit, "node", head)).await.unwrap();
-    assert_eq!(check(&path, &store).await, Verification { lines: 5, unconfirmed: 3, fault: None });
+    assert_eq!(
+        check(&path, &store).await,
+        Verification { lines: 5, unconfirmed: 3, ..Verification::default() }
+    );
     store.commit(Commit::default().delete(Table::Audit, "node")).await.unwrap();
     let unknown = "the store does not know this trail, so it may have been cut off";
     let found = check(&path, &store).await;
-    assert_eq!(found, Verification { lines: 5, unconfirmed: 5, fault: Some(unknown.into()) });
+    let expected =
+        Verification { lines: 5, unconfirmed: 5, fault: Some(unknown.into()), ..Verification::default() };
+    assert_eq!(found, expected);
     write(&path, &store, 1).await;
     let fault = "line 6: a new store was begun before it, so lines may be missing before it";
     assert_eq!(check(&path, &store).await, faulty(7, fault));

@@ -9,18 +9,19 @@ use std::time::SystemTime;
 use quarterdeck_contracts::{Commit, Scan, Store, Table};
 use quarterdeck_runtime::SystemClock;
 use quarterdeck_runtime::audit::{
-    AuditEvent, AuditLog, AuditLogParts, AuditSink, ChainSource, NodeVerification, Verification, verify,
-    verify_kept, verify_nodes,
+    AuditEvent, AuditLog, AuditLogParts, AuditSink, ChainSource, NodeVerification, SegmentSettings,
+    Verification, verify, verify_kept, verify_nodes,
 };
 use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Map, json};
 
 /// Writes so many lines more and closes the trail.
 async fn write(path: &Path, node: &str, store: &Arc<dyn Store>, keep_in_store: bool, lines: usize) {
-    let (store, clock) = (store.clone(), Arc::new(SystemClock));
-    let log = AuditLog::open_with(AuditLogParts { path, node, store, clock, keep_in_store }).await.unwrap();
+    let (store, clock, segments) = (store.clone(), Arc::new(SystemClock), SegmentSettings::default());
+    let parts = AuditLogParts { path, node, store, clock, keep_in_store, segments };
+    let log = AuditLog::open_with(parts).await.unwrap();
     for number in 0..lines {
-        // Some are longer than a segment.
+        // Some are longer than a row.
         let text = "x".repeat(if number % 7 == 3 { 200_000 } else { 100 });
         let fields = Map::from_iter([("text".to_owned(), json!(text))]);
         log.record(AuditEvent { event: "test".into(), time: SystemTime::UNIX_EPOCH, fields });
@@ -29,7 +30,7 @@ async fn write(path: &Path, node: &str, store: &Arc<dyn Store>, keep_in_store: b
 }
 
 fn sound(lines: u64) -> Verification {
-    Verification { lines, unconfirmed: 0, fault: None }
+    Verification { lines, ..Verification::default() }
 }
 
 fn of<'a>(all: &'a [NodeVerification], node: &str) -> &'a NodeVerification {
@@ -45,7 +46,7 @@ async fn chains_of_all_nodes_are_verified_together() {
     write(&two, "two", &store, false, 4).await;
     write(&three, "three", &store, true, 25).await;
     let files = BTreeMap::from([("one".to_owned(), one.clone())]);
-    let all = verify_nodes(&files, &*store).await.unwrap();
+    let all = verify_nodes(&files, &*store, None).await.unwrap();
     assert_eq!(all.len(), 3);
     assert_eq!(of(&all, "one").found, Some(sound(3)));
     let unseen = of(&all, "two");
@@ -58,7 +59,7 @@ async fn chains_of_all_nodes_are_verified_together() {
     let text = fs::read_to_string(&two).unwrap().replacen("test", "text", 1);
     fs::write(&two, text).unwrap();
     let files = BTreeMap::from([("one".to_owned(), one), ("two".to_owned(), two)]);
-    let all = verify_nodes(&files, &*store).await.unwrap();
+    let all = verify_nodes(&files, &*store, None).await.unwrap();
     assert_eq!(of(&all, "one").found, Some(sound(3)));
     assert!(of(&all, "two").found.as_ref().unwrap().fault.is_some());
 }
@@ -82,13 +83,13 @@ async fn lines_that_the_store_missed_are_added_from_the_file() {
 }
 
 #[tokio::test]
-async fn a_changed_or_missing_segment_is_found() {
+async fn a_changed_or_missing_row_is_found() {
     let folder = tree("");
     let store: Arc<dyn Store> = new_store();
     write(&folder.join("audit.jsonl"), "one", &store, true, 30).await;
-    let segments = store.scan(Table::Audit, Scan::prefix("~lines/", 1_000)).await.unwrap();
-    assert!(segments.len() > 3, "{}", segments.len());
-    let (key, row) = segments[1].clone();
+    let rows = store.scan(Table::Audit, Scan::prefix("~lines/", 1_000)).await.unwrap();
+    assert!(rows.len() > 3, "{}", rows.len());
+    let (key, row) = rows[1].clone();
     store.commit(Commit::default().delete(Table::Audit, key.clone())).await.unwrap();
     let fault = verify_kept("one", &*store).await.unwrap().unwrap().fault.unwrap();
     assert!(fault.contains("lines are missing"), "{fault}");

@@ -5,6 +5,7 @@
 mod admin;
 mod audit;
 mod audit_nodes;
+mod audit_segments;
 mod capabilities;
 mod execution;
 mod faults;

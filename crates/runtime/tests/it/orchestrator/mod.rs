@@ -19,6 +19,7 @@ mod policy;
 mod records;
 mod resumption;
 mod resumption_reads;
+mod scheduling;
 mod secrets;
 mod slow_arguments;
 mod slow_store;
