@@ -10,7 +10,11 @@ mod describe;
 mod note;
 mod prompt;
 pub mod text;
+pub mod transcripts;
 pub mod turn;
 pub mod voice;
 
 pub use prompt::{Declare, Prompts, Situation};
+
+/// The agent, as telemetry names it.
+const AGENT_NAME: &str = "quarterdeck";

@@ -61,6 +61,7 @@ impl McpHandler {
             args: params.arguments.map_or(Value::Null, Value::Object),
             stable_id: keys.stable_id,
             turn: keys.turn,
+            parent: keys.parent,
         });
         self.go_on(Begun { session, submitted, answer: None }, context).await
     }

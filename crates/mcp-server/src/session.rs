@@ -1,10 +1,12 @@
 //! One session of a client: its turns, its calls, and what happens beside their answers.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quarterdeck_contracts::SideEffects;
+use quarterdeck_contracts::telemetry::{Attribute, AttributeValue, SpanOrigin, TraceContext, names};
 use quarterdeck_runtime::{
     Answer, Batch, Call, ClientEvent, ConfirmationMode, Connection, DeliveryReason, PendingEnd, Session,
 };
@@ -50,6 +52,12 @@ pub(crate) struct SubmittedCall {
     pub(crate) notes: Vec<String>,
 }
 
+/// What the span of every call says about its protocol.
+static CALL_ATTRIBUTES: [Attribute; 2] = [
+    (names::MCP_METHOD_NAME, AttributeValue::Text(Cow::Borrowed("tools/call"))),
+    (names::CHANNEL, AttributeValue::Text(Cow::Borrowed("mcp"))),
+];
+
 /// A call as a request has it.
 pub(crate) struct RequestedCall {
     pub(crate) name: String,
@@ -58,6 +66,8 @@ pub(crate) struct RequestedCall {
     pub(crate) stable_id: Option<String>,
     /// By what the client groups calls into turns.
     pub(crate) turn: Option<String>,
+    /// The span that it is a part of.
+    pub(crate) parent: Option<TraceContext>,
 }
 
 impl McpSession {
@@ -125,7 +135,14 @@ impl McpSession {
         // The client's own numbers come again with its next connection, so they name nothing. Ours are too short to be
         // taken for stable.
         let id = call.stable_id.unwrap_or_else(|| format!("m{}", submitted.calls));
-        let batch = self.connection.submit(vec![Call::new(call.name, call.args).with_id(id.as_str())]);
+        let origin = SpanOrigin {
+            parent: call.parent,
+            request: Some("tools/call"),
+            attributes: &CALL_ATTRIBUTES,
+            ..SpanOrigin::default()
+        };
+        let call = Call::new(call.name, call.args).with_id(id.as_str()).with_origin(origin);
+        let batch = self.connection.submit(vec![call]);
         SubmittedCall { id: id.into(), batch, notes }
     }
 

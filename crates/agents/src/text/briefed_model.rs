@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_contracts::telemetry::Span;
 use quarterdeck_contracts::{ChatError, ChatModel, ModelReply};
 use quarterdeck_runtime::{ModelEvent, Orchestrator, Session};
 use tokio::time::Instant;
 
 use super::Settings;
 use super::model_health::{Failing, ModelHealth};
+use super::turn_span;
 use super::window::Window;
 use crate::briefing::{Brief, Briefing, DeclarationForms};
 use crate::describe;
@@ -90,21 +92,30 @@ pub(super) struct ModelRequest {
     began: Instant,
     has_output: bool,
     is_over: bool,
+    span: Span,
 }
 
 impl ModelRequest {
-    pub(super) fn begin(orchestrator: &Orchestrator, asked: &BriefedModel) -> Self {
+    pub(super) fn begin(orchestrator: &Orchestrator, asked: &BriefedModel, turn: &Span) -> Self {
         let model: Arc<str> = asked.model.name().into();
         orchestrator.metrics().record_model(&model, ModelEvent::Asked);
+        let span = turn_span::begin_request(orchestrator.tracer(), &model, turn);
         let orchestrator = orchestrator.clone();
-        Self { orchestrator, model, began: Instant::now(), has_output: false, is_over: false }
+        Self { orchestrator, model, began: Instant::now(), has_output: false, is_over: false, span }
     }
 
     /// Something came, be it a thought.
     pub(super) fn record_output(&mut self) {
         if !std::mem::replace(&mut self.has_output, true) {
-            self.record(ModelEvent::FirstToken(self.began.elapsed()));
+            let after = self.began.elapsed();
+            self.record(ModelEvent::FirstToken(after));
+            turn_span::record_first_output(&mut self.span, after);
         }
+    }
+
+    /// What the provider's own spans have as their parent.
+    pub(super) fn span(&self) -> &Span {
+        &self.span
     }
 
     /// Whether anything came that may have been shown.
@@ -117,6 +128,7 @@ impl ModelRequest {
         self.record_output();
         self.is_over = true;
         self.record(ModelEvent::Answered(reply.usage));
+        turn_span::record_reply(&mut self.span, reply);
         if let Some(failing) = asked.health.record_success() {
             let lasted = self.orchestrator.now_ms().saturating_sub(failing.since_ms);
             let (model, failures) = (&*self.model, failing.failures);
@@ -127,6 +139,7 @@ impl ModelRequest {
     pub(super) fn failed(&mut self, asked: &BriefedModel, error: &ChatError) {
         self.is_over = true;
         self.record(ModelEvent::Failed(error.kind));
+        turn_span::record_failure(&mut self.span, error);
         asked.health.record_failure(error, self.orchestrator.now_ms());
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_contracts::{
     ConfirmationAnswer, ErrorType, Outcome, StoreError, ToolError, ToolResponse, Usage,
 };
-use quarterdeck_runtime::{Answer, ConfirmationMode, Session, TurnStart, random_hex};
+use quarterdeck_runtime::{Answer, ConfirmationDecision, ConfirmationMode, Session, TurnStart, random_hex};
 
 use super::context::TurnContext;
 use super::conversation::{Conversation, ResolvedConfirmation, TurnGuard};
@@ -42,7 +43,7 @@ impl TextAgent {
         let guard = agent.wait_for_turn(&conversation, None).await.map_err(|_| Refusal::Busy)?;
         let context = TurnContext::new(agent, &conversation, &user.situation, None);
         let reader = guard.stream.follow();
-        tokio::spawn(self.core.clone().resume_turn(guard, valid, context));
+        tokio::spawn(self.core.clone().resume_turn(guard, valid, context, user.client.span));
         Ok(reader)
     }
 
@@ -64,9 +65,9 @@ impl TextAgent {
         let session = orchestrator.resume(&id, client, &agent.registry).await?;
         session.hold().await?;
         let conversation = agent.find(user, Address::Session(&id)).await?;
-        let (agent, decision) = (agent.clone(), decision.clone());
+        let (agent, decision, parent) = (agent.clone(), decision.clone(), user.client.span);
         let resolving = tokio::spawn(async move {
-            let resolved = agent.resolve(&session, conversation.as_deref(), &decision).await;
+            let resolved = agent.resolve(&session, conversation.as_deref(), &decision, parent).await;
             if let Some(conversation) = &conversation {
                 agent.release_settled(conversation).await;
             }
@@ -84,8 +85,10 @@ impl TextCore {
         session: &Session,
         conversation: Option<&Conversation>,
         decision: &ConfirmationReply,
+        parent: Option<TraceContext>,
     ) -> ResolvedConfirmation {
-        let answer = session.resolve_confirmation(&decision.token, decision.answer()).await;
+        let taken = ConfirmationDecision::from(decision.answer()).within(parent);
+        let answer = session.resolve_confirmation(&decision.token, taken).await;
         let resolved = ResolvedConfirmation::from(&answer);
         let response = &resolved.response;
         // A confirmation that is still open, or being resolved by another request, has no outcome yet. One that has expired
@@ -145,6 +148,7 @@ impl TextCore {
         guard: TurnGuard,
         decisions: Vec<ConfirmationReply>,
         context: TurnContext,
+        parent: Option<TraceContext>,
     ) {
         let conversation = guard.conversation.clone();
         let session = &conversation.session;
@@ -163,9 +167,11 @@ impl TextCore {
             }
         }
         let mut is_news = waiting.is_some();
+        let number = waiting.as_ref().map_or(0, |record| record.number);
+        let span = self.begin_span(session, number, &context, parent);
         for decision in decisions {
             let ResolvedConfirmation { call_id: id, response, gates } =
-                self.resolve(session, Some(&conversation), &decision).await;
+                self.resolve(session, Some(&conversation), &decision, span.context()).await;
             // A reply that is too late for a turn that has ended counts as little as a second one.
             let is_late = waiting.is_none() && is_failure(&response, ErrorType::ConfirmationExpired);
             if !is_invalid(&response) && !is_late {
@@ -188,7 +194,7 @@ impl TextCore {
         };
         // A handle to a conversation keeps it in memory.
         drop(conversation);
-        TurnDriver::new(self, guard, connection, record, context).run().await;
+        TurnDriver::new(self, guard, connection, record, context, span).run().await;
     }
 
     /// The record of the turn that waited. When none waits any more because the user has sent other messages, a new turn

@@ -5,12 +5,13 @@ use quarterdeck_runtime::{PendingEnd, erase_files};
 
 use super::listing::{self, Listing};
 use super::{Address, Refusal, TextAgent, TextCore, User, feedback, history};
+use crate::transcripts::erase_conversation;
 
 /// How many rows are erased in one commit.
 const BATCH_ROWS: usize = 500;
 
 impl TextAgent {
-    /// Ends a conversation of this client and erases its messages, files and ratings; `false` when there is none. What its
+    /// Ends a conversation of this client and erases its messages, files and ratings, also what operators keep of it; `false` when there is none. What its
     /// calls did stays done and on the record.
     pub async fn delete(&self, user: &User, which: Address<'_>) -> Result<bool, Refusal> {
         let core = &self.core;
@@ -52,6 +53,7 @@ impl TextCore {
         for session in earlier.iter().map(String::as_str).chain([id]) {
             keys.extend(keys_with_prefix(store, &history::session_prefix(session)).await?);
             erase_files(store, session).await.map_err(CommitError::into_store_error)?;
+            erase_conversation(store, client, session).await?;
         }
         let root = listing.map_or(id, |listing| &listing.root);
         keys.extend(keys_with_prefix(store, &feedback::prefix(client, root)).await?);

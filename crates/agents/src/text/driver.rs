@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use quarterdeck_contracts::telemetry::{Span, SpanOrigin, TraceContext};
 use quarterdeck_contracts::{
     CallArguments, Capability, ChatError, ChatErrorKind, ChatEvent, ChatMessage, ChatRequest, ErrorType,
     ModelCall, ModelReply, ToolError, ToolResponse, ToolUse,
@@ -24,6 +25,7 @@ use super::conversation::{Conversation, OpenConfirmation, TurnGuard};
 use super::event::{Failure, StreamEvent};
 use super::history::{self, TurnRecord};
 use super::stream::{EventStream, MAX_ANSWER_BYTES};
+use super::turn_span;
 use crate::describe;
 use crate::note::{format_notes, late_answer_note};
 use crate::turn::{Ending, Step, TurnCall, text_message};
@@ -43,6 +45,7 @@ pub(super) struct TurnDriver {
     notes: Vec<String>,
     /// How long it still waits for readers that are behind, all in all: never so long that the model would seem silent.
     pacing: Duration,
+    span: Span,
 }
 
 /// Why a turn ends before its time.
@@ -66,9 +69,10 @@ impl TurnDriver {
         connection: Connection,
         record: TurnRecord,
         context: TurnContext,
+        span: Span,
     ) -> Self {
         let (described, notes, pacing) = (Vec::new(), Vec::new(), agent.settings.round_deadline / 4);
-        Self { agent, guard, connection, record, context, described, notes, pacing }
+        Self { agent, guard, connection, record, context, described, notes, pacing, span }
     }
 
     /// Runs until the turn is over or waits for a confirmation.
@@ -124,10 +128,10 @@ impl TurnDriver {
     async fn stream_reply(&mut self, tool_use: ToolUse) -> Result<ModelReply, Stop> {
         let agent = self.agent.clone();
         let asked = self.context.asked.of(&agent);
-        let mut request = ModelRequest::begin(&agent.orchestrator, asked);
+        let mut request = ModelRequest::begin(&agent.orchestrator, asked, &self.span);
         let mut said = String::new();
         let failure = {
-            let mut stream = asked.model.ask(self.request(tool_use));
+            let mut stream = asked.model.ask(self.request(tool_use, request.span().context()));
             let mut abandoned = pin!(self.guard.stream.abandoned());
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
             let mut loading = pin!(tokio::time::sleep(LOADING_SIGN_AFTER));
@@ -195,7 +199,7 @@ impl TurnDriver {
                 self.answered(place, &shown.id, response, None);
             } else {
                 places.push(place);
-                submitted.push(as_call(shown));
+                submitted.push(as_call(shown).with_origin(SpanOrigin::within(self.span.context())));
             }
         }
         let mut batch = self.connection.submit(submitted);
@@ -258,7 +262,7 @@ impl TurnDriver {
         block.ok().flatten().map(|block| block.message)
     }
 
-    fn request(&self, tool_use: ToolUse) -> ChatRequest {
+    fn request(&self, tool_use: ToolUse, span: Option<TraceContext>) -> ChatRequest {
         let mut messages = match &self.context.transcript {
             Some(transcript) => transcript.clone(),
             None => self.guard.conversation.lock().before(self.record.number, self.context.trimmed_turns),
@@ -270,6 +274,7 @@ impl TurnDriver {
             messages: drop_leading_answers(messages),
             tools: self.context.tools.clone(),
             tool_use,
+            span,
         }
     }
 
@@ -328,8 +333,11 @@ impl TurnDriver {
                 retry_after: None,
             }));
         }
+        // Before the session is given away: what is queued for one that is not held is dropped.
+        self.agent.record_transcript(&self.guard.conversation, &self.record);
         self.store_record(ending.is_some()).await;
         let usage = self.record.turn.usage();
+        turn_span::end_turn(&mut self.span, ending.as_ref(), usage);
         {
             let mut state = self.guard.conversation.lock();
             match self.context.transcript {

@@ -20,6 +20,8 @@ mod memory;
 mod model_health;
 mod start;
 mod stream;
+mod transcript;
+mod turn_span;
 mod view;
 mod window;
 

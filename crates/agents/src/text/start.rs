@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quarterdeck_contracts::telemetry::{Span, TraceContext};
 use quarterdeck_contracts::{ChatMessage, Commit, ErrorType, Outcome, SideEffects, ToolResponse};
-use quarterdeck_runtime::{ConfirmationMode, SessionError, TurnStart, random_hex};
+use quarterdeck_runtime::{ConfirmationMode, Session, SessionError, TurnStart, random_hex};
 
 use super::codes::CodeMatch;
 use super::context::TurnContext;
@@ -14,6 +15,7 @@ use super::driver::TurnDriver;
 use super::event::StreamEvent;
 use super::history::{self, TurnRecord};
 use super::stream::{EventStream, Reader};
+use super::turn_span;
 use super::{Address, Message, Refusal, TextAgent, TextCore, Transcript, User};
 use crate::note::format_notes;
 use crate::turn::{Ending, Turn};
@@ -83,7 +85,7 @@ impl TextAgent {
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
         agent.store_turn_with(&conversation, &record, told).await?;
-        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend, user.client.span))
     }
 
     /// Regenerates the last answer. What was done stays done.
@@ -113,7 +115,7 @@ impl TextAgent {
         if !told.is_empty() {
             agent.store_turn_with(&conversation, &record, told).await?;
         }
-        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend))
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::Suspend, user.client.span))
     }
 
     /// Answers a conversation that the client sends. Calls that need confirmation are answered first and confirmed later.
@@ -175,7 +177,7 @@ impl TextAgent {
         let with_notes = prepend_notes(&conversation, notes, &text);
         let key = Some(fingerprint);
         let record = TurnRecord { key, ..agent.new_record(number, None, text, with_notes)? };
-        Ok(agent.start_turn(guard, record, context, ConfirmationMode::AnswerFirst))
+        Ok(agent.start_turn(guard, record, context, ConfirmationMode::AnswerFirst, user.client.span))
     }
 
     /// The turn that runs in a conversation, from its start.
@@ -219,7 +221,7 @@ impl TextCore {
     async fn resolve_code(&self, conversation: &Conversation, before: &[ChatMessage], text: &str) {
         let note = match conversation.find_reply(before, text) {
             Some(reply) => {
-                let resolved = self.resolve(&conversation.session, None, &reply).await;
+                let resolved = self.resolve(&conversation.session, None, &reply, None).await;
                 conversation.lock().confirmations.retain(|confirmation| !confirmation.is_answered_by(&reply));
                 failed_reply_note(&resolved.response)
             }
@@ -257,6 +259,7 @@ impl TextCore {
         record: TurnRecord,
         context: TurnContext,
         asking: ConfirmationMode,
+        parent: Option<TraceContext>,
     ) -> Reader {
         let reader = guard.stream.follow();
         let session = &guard.conversation.session;
@@ -277,8 +280,20 @@ impl TextCore {
             }
         }
         let connection = session.connect_with(asking);
-        tokio::spawn(TurnDriver::new(self.clone(), guard, connection, record, context).run());
+        let span = self.begin_span(session, record.number, &context, parent);
+        tokio::spawn(TurnDriver::new(self.clone(), guard, connection, record, context, span).run());
         reader
+    }
+
+    pub(super) fn begin_span(
+        &self,
+        session: &Session,
+        turn: u64,
+        context: &TurnContext,
+        parent: Option<TraceContext>,
+    ) -> Span {
+        let model = context.asked.of(self).model.name();
+        turn_span::begin_turn(self.orchestrator.tracer(), session, turn, model, parent)
     }
 
     pub(super) async fn store_turn(&self, conversation: &Conversation, record: &TurnRecord) {
@@ -296,6 +311,9 @@ impl TextCore {
     ) -> Result<(), Refusal> {
         if record.number == 0 || conversation.is_deleted() {
             return Ok(());
+        }
+        if record.turn.ending().is_some() {
+            self.record_transcript(conversation, record);
         }
         let commit = history::put_turn(conversation.session.id(), record, self.expiry_ms()).and(more);
         match conversation.session.commit(commit).await {

@@ -122,7 +122,7 @@ fn views(
         .collect()
 }
 
-fn parts(
+pub(super) fn parts(
     record: &TurnRecord,
     find_confirmation: impl Fn(&str) -> Option<Arc<ConfirmationRequest>>,
 ) -> Vec<Part> {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::StreamExt;
+use quarterdeck_contracts::telemetry::Span;
 use quarterdeck_contracts::{Audio, ConfirmationAnswer, LiveEvent, LiveInput};
 use quarterdeck_runtime::{
-    ClientEvent, ConfirmationDecision, Connection, DecisionSource, PendingEnd, Reply, Session, SpokenWords,
+    ClientEvent, ConfirmationDecision, Connection, DecisionSource, HeardReceipt, PendingEnd, Reply, Session,
+    SpokenWords,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Sleep};
@@ -23,10 +25,15 @@ use super::open::OpenedSession;
 use super::provider_link::{ProviderEvent, ProviderLink};
 use super::question_tasks::QuestionEvent;
 use super::session::RuntimeSession;
-use super::state::{CallIdentity, CallStart, CallState, Input, Output, SpokenReply};
-use super::tasks::{BatchReply, CallTasks, ResolvedConfirmation, replies, resolve_confirmation};
+use super::spans;
+use super::state::{CallIdentity, CallStart, CallState, Input, Output, ProviderOutput, SpokenReply};
+use super::tasks::{
+    BatchEvent, BatchReply, CallTasks, ResolvedConfirmation, follow_batch, resolve_confirmation,
+};
+use super::transcript::SpokenTranscript;
 use crate::prompt::ToldTime;
 use crate::text::User;
+use crate::transcripts;
 
 pub(super) struct Call {
     pub(super) core: Arc<VoiceCore>,
@@ -41,10 +48,19 @@ pub(super) struct Call {
     polled_provider_first: bool,
     tasks: CallTasks,
     answers: Answers,
+    pub(super) records: CallRecords,
     stopping: watch::Receiver<Option<Instant>>,
     timer: Pin<Box<Sleep>>,
     backpressure: Backpressure,
     pub(super) state: CallState<RuntimeSession>,
+}
+
+/// What operators get of the call, where they want it.
+#[derive(Default)]
+pub(super) struct CallRecords {
+    pub(super) transcript: SpokenTranscript,
+    /// The span of the provider's outage, while there is one.
+    outage: Span,
 }
 
 /// What a call was woken by.
@@ -53,7 +69,7 @@ enum Wake {
     Command(Option<CallCommand>),
     Provider(ProviderEvent),
     Session(Option<ClientEvent>),
-    Reply(BatchReply),
+    Batch(BatchEvent),
     Confirmation(ResolvedConfirmation),
     Question(QuestionEvent),
     Stopping,
@@ -101,6 +117,7 @@ impl Call {
             polled_provider_first: false,
             tasks: CallTasks::default(),
             answers: Answers::default(),
+            records: CallRecords::default(),
             stopping,
             backpressure: Backpressure::default(),
             state,
@@ -126,12 +143,12 @@ impl Call {
     async fn wait(&mut self) -> Wake {
         let may_read = self.backpressure.may_read(self.client.as_mut(), self.session.id());
         let Self { client, incoming, provider, polled_provider_first, events, tasks, .. } = self;
-        let CallTasks { replies, confirmations, question } = tasks;
+        let CallTasks { batches, confirmations, question } = tasks;
         let (stopping, timer) = (&mut self.stopping, &mut self.timer);
         tokio::select! {
             wake = poll_fn(|context| poll_links(client, provider, may_read, polled_provider_first, context)) => wake,
             event = events.next_event() => Wake::Session(event),
-            Some(reply) = replies.next(), if !replies.is_empty() => Wake::Reply(reply),
+            Some(event) = batches.next(), if !batches.is_empty() => Wake::Batch(event),
             Some(resolved) = confirmations.next(), if !confirmations.is_empty() => Wake::Confirmation(resolved),
             event = question.next(may_read) => Wake::Question(event),
             command = incoming.recv() => Wake::Command(command),
@@ -159,7 +176,8 @@ impl Call {
                 let input = self.session_input(event);
                 self.feed(input);
             }
-            Wake::Reply(reply) => self.on_reply(reply),
+            Wake::Batch(BatchEvent::Reply(reply)) => self.on_reply(reply),
+            Wake::Batch(BatchEvent::LongWait { calls }) => self.feed(Input::LongWait { calls }),
             Wake::Confirmation(ResolvedConfirmation { token, answer }) => {
                 let answer = answer.map(|answer| self.answers.hold(answer));
                 self.feed(Input::ConfirmationResolved { token, answer });
@@ -204,7 +222,7 @@ impl Call {
             }
             Output::PingClient => self.client.iter_mut().for_each(|client| client.ping()),
             Output::DetachClient => self.drop_client(&Disconnect::Lost),
-            Output::Provider(message) => self.provider.send(message.as_input()),
+            Output::Provider(message) => self.send_provider(&message),
             Output::ReplayInputAudio => {
                 let provider = &mut self.provider;
                 self.state.drain_input_audio(|audio| provider.send(LiveInput::Audio(audio)));
@@ -213,7 +231,7 @@ impl Call {
             Output::AcceptConnection => self.provider.accept(),
             Output::RejectConnection => self.provider.reject(),
             Output::Submit { calls, requested, generation } => {
-                self.tasks.replies.push(replies(self.events.submit(calls), requested, generation));
+                self.tasks.batches.push(follow_batch(self.events.submit(calls), requested, generation));
             }
             Output::ResolveConfirmation { token, answer, spoken } => {
                 let decision = self.decision(answer, spoken);
@@ -232,7 +250,31 @@ impl Call {
             Output::SettleReceipts => self.answers.settle_receipts(),
             Output::ForgetReceipts => self.answers.forget_receipts(),
             Output::StoreJournal => store_journal(&self.core, &self.session, self.state.journal()),
+            Output::ReportLatency(latency) => {
+                self.core.orchestrator.metrics().record_first_audio(self.provider.name(), latency);
+                let tracer = self.core.orchestrator.tracer();
+                spans::record_first_audio(tracer, &self.session, self.provider.name(), latency);
+            }
+            Output::RecordTurn(turn) => {
+                self.records.transcript.record(&self.core.orchestrator, &self.session, turn);
+            }
+            Output::AmendTurn(words) => {
+                self.records.transcript.amend(&self.core.orchestrator, &self.session, &words);
+            }
+            Output::ReportHeard(receipt) => self.record_heard(receipt),
         }
+    }
+
+    fn send_provider(&mut self, message: &ProviderOutput) {
+        if let ProviderOutput::Result { id, name, response, .. } = message {
+            self.records.transcript.add_call(&self.session, id.as_deref(), name, response);
+        }
+        self.provider.send(message.as_input());
+    }
+
+    pub(super) fn record_heard(&self, receipt: HeardReceipt) {
+        self.session.record_heard(receipt);
+        transcripts::record_heard(&self.core.orchestrator, &self.session, receipt);
     }
 
     /// Handles everything that has arrived from the client. Audio goes straight to the provider.
@@ -309,6 +351,7 @@ impl Call {
                 if generation > 0 {
                     let model = self.provider.name();
                     tracing::info!(session = self.session.id(), model, "provider connection restored");
+                    self.records.outage = Span::none();
                 }
                 self.receive_from_provider();
                 self.feed(Input::ProviderCaughtUp);
@@ -318,6 +361,8 @@ impl Call {
                     session, model = error.model, code = error.code, error = %error,
                     "provider connection lost, reconnecting"
                 );
+                let (tracer, code) = (self.core.orchestrator.tracer(), format!("{:?}", error.kind));
+                self.records.outage = spans::begin_reconnect(tracer, &self.session, &error.model, code);
                 self.feed(Input::ProviderLost(error));
             }
             ProviderEvent::Unreachable(error) => {

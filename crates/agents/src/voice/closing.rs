@@ -17,6 +17,13 @@ const PROVIDER_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 impl Call {
     pub(super) async fn finish(mut self) {
         let Some(end) = self.state.end() else { return };
+        for receipt in self.state.take_receipts() {
+            self.record_heard(receipt);
+        }
+        let turn = self.state.spoken_turn();
+        if !turn.user.is_empty() || !turn.answer.is_empty() {
+            self.records.transcript.record(&self.core.orchestrator, &self.session, turn);
+        }
         // From here on the client may call again, and no link comes here any more.
         self.active.set_connected(false);
         self.incoming.close();

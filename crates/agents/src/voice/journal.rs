@@ -46,9 +46,11 @@ pub(super) struct Journal {
     /// Counts turns that were added, those included that were dropped since.
     #[serde(skip)]
     added: usize,
-    /// Which of them is the answer of the last turn.
+    /// Which of them is the answer of the last turn, and where it would be if nothing was heard of it.
     #[serde(skip)]
     last_answer: Option<usize>,
+    #[serde(skip)]
+    answer_place: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,17 +147,49 @@ impl Journal {
             self.is_answered = false;
             self.revision += 1;
         }
-        let index = self.last_answer.and_then(|added| self.turns.len().checked_sub(self.added - added));
-        if let (Some(part), Some(turn)) = (last, index.and_then(|index| self.turns.get_mut(index)))
-            && turn.by == Speaker::Model
+        if let (Some(part), Some(turn)) = (last, self.last_answer_mut())
             && cut(&mut turn.text, part)
         {
-            // The turn stays, because others are counted from it.
-            if turn.text.is_empty() {
-                turn.text.push('…');
-            }
+            keep_turn(turn);
             self.revision += 1;
         }
+    }
+
+    /// How many words were heard of the present answer, and how many it has.
+    pub(super) fn heard_words(&self, part: HeardPart) -> (u32, u32) {
+        (heard_words(&self.said, part), count_words(&self.said))
+    }
+
+    /// How many words were heard of the answer of the last turn, if it is still there.
+    pub(super) fn heard_words_of_last(&self, part: HeardPart) -> Option<u32> {
+        let index = self.index_of(self.last_answer?)?;
+        self.turns.get(index).map(|turn| heard_words(&turn.text, part))
+    }
+
+    /// The provider knows to the word what was heard of the answer that was cut off last.
+    pub(super) fn set_heard(&mut self, text: &str) {
+        let text = text.trim();
+        if let Some(turn) = self.last_answer_mut() {
+            text.clone_into(&mut turn.text);
+            keep_turn(turn);
+        } else if let (false, Some(place)) = (text.is_empty(), self.answer_place) {
+            let Some(index) = self.index_of(place) else { return };
+            self.turns.insert(index, LiveTurn { by: Speaker::Model, text: text.to_owned() });
+            self.added += 1;
+            self.last_answer = Some(place);
+        }
+        self.revision += 1;
+    }
+
+    /// The answer of the last turn, unless it was dropped since.
+    fn last_answer_mut(&mut self) -> Option<&mut LiveTurn> {
+        let index = self.index_of(self.last_answer?)?;
+        self.turns.get_mut(index).filter(|turn| turn.by == Speaker::Model)
+    }
+
+    /// Where a turn is, by how many were added before it.
+    fn index_of(&self, added: usize) -> Option<usize> {
+        self.turns.len().checked_sub(self.added - added)
     }
 
     /// The model has said what it had to say, though the turn is not over.
@@ -180,6 +214,7 @@ impl Journal {
         let before = self.added;
         self.push(Speaker::Model, said);
         self.last_answer = (self.added > before).then_some(before);
+        self.answer_place = Some(before);
         // A complete answer speaks of it.
         if !self.is_answered && !done.is_empty() {
             self.push(Speaker::User, crate::note::format_notes(&done));
@@ -281,6 +316,23 @@ fn cut(text: &mut String, HeardPart { heard, of }: HeardPart) -> bool {
     text.truncate(end);
     text.truncate(text.trim_end().len());
     true
+}
+
+fn heard_words(text: &str, part: HeardPart) -> u32 {
+    let mut text = text.to_owned();
+    cut(&mut text, part);
+    count_words(&text)
+}
+
+pub(super) fn count_words(text: &str) -> u32 {
+    text.split_whitespace().count() as u32
+}
+
+/// A turn of which nothing was heard stays, because others are counted from it.
+fn keep_turn(turn: &mut LiveTurn) {
+    if turn.text.is_empty() {
+        turn.text.push('…');
+    }
 }
 
 fn append(to: &mut String, text: &str) {
@@ -470,6 +522,28 @@ mod tests {
         let expected =
             [(user, "Who built her?"), (model, "She was built"), (user, "a note"), (user, "And when?")];
         assert_eq!(turns_of(&journal.replay("sim", &[], false)), expected);
+    }
+
+    #[test]
+    fn a_provider_that_knows_what_was_heard_is_believed() {
+        let (user, model) = (Speaker::User, Speaker::Model);
+        let mut journal = Journal::default();
+        for part in [500, 1] {
+            journal.add_user_transcript("Who built her?", TranscriptStage::Final);
+            journal.add_model_transcript("She was built by Colin Archer.");
+            journal.cut_answers(heard(part, 1_000), None);
+            journal.add_completed_write("look was done".into());
+            journal.end_turn();
+            journal.set_heard("She was built by");
+            let replay = journal.replay("sim", &[], false);
+            let turns = turns_of(&replay);
+            let note = "[Note: look was done]";
+            let expected = [(user, "Who built her?"), (model, "She was built by"), (user, note)];
+            assert_eq!(turns[turns.len() - 3..], expected, "the estimate was {part}");
+        }
+        journal.set_heard("");
+        let replay = journal.replay("sim", &[], false);
+        assert_eq!(turns_of(&replay)[4], (model, "…"));
     }
 
     #[test]

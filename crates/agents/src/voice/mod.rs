@@ -16,10 +16,12 @@ mod open;
 mod provider_link;
 mod question_tasks;
 mod session;
+mod spans;
 pub mod spoken_answer;
 mod spoken_question;
 mod state;
 mod tasks;
+mod transcript;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,6 +12,9 @@ pub(super) trait CallSession {
     /// Begins a turn. Returns notes that belong in front of it.
     fn begin_turn(&mut self) -> Vec<String>;
 
+    /// The number of the present turn.
+    fn turn(&self) -> u64;
+
     /// Adds what the user has written, or what stands in the transcript of what they said.
     fn add_user_words(&mut self, words: &str);
 
@@ -83,6 +86,10 @@ impl CallSession for RuntimeSession {
         let start = self.session.begin_turn(None);
         self.session.store_soon(start.told);
         start.notes
+    }
+
+    fn turn(&self) -> u64 {
+        self.session.turn()
     }
 
     fn add_user_words(&mut self, words: &str) {

@@ -9,6 +9,7 @@ const MAX_PREVIEW_CHARS: usize = 300;
 struct Phrases {
     confirm: &'static str,
     not_understood: &'static str,
+    /// Two words each: a bare yes is too short to be told from a recording of our own voice, and would often be refused.
     say_yes_or_no: &'static str,
     say_code: &'static str,
     or_no: &'static str,
@@ -17,28 +18,28 @@ struct Phrases {
 const ENGLISH: Phrases = Phrases {
     confirm: "Please confirm:",
     not_understood: "That was not an answer.",
-    say_yes_or_no: "Please say yes or no.",
+    say_yes_or_no: "Please say yes please, or no thank you.",
     say_code: "To approve, say",
     or_no: "Otherwise say no.",
 };
 const GERMAN: Phrases = Phrases {
     confirm: "Bitte bestätigen Sie:",
     not_understood: "Das war keine Antwort.",
-    say_yes_or_no: "Bitte sagen Sie ja oder nein.",
+    say_yes_or_no: "Bitte sagen Sie ja bitte oder nein danke.",
     say_code: "Zum Bestätigen sagen Sie",
     or_no: "Sonst sagen Sie nein.",
 };
 const SPANISH: Phrases = Phrases {
     confirm: "Por favor, confirme:",
     not_understood: "Eso no fue una respuesta.",
-    say_yes_or_no: "Por favor, diga sí o no.",
+    say_yes_or_no: "Diga sí, por favor, o no, gracias.",
     say_code: "Para aprobar, diga",
     or_no: "Si no, diga no.",
 };
 const FRENCH: Phrases = Phrases {
     confirm: "Veuillez confirmer :",
     not_understood: "Ce n'était pas une réponse.",
-    say_yes_or_no: "Veuillez dire oui ou non.",
+    say_yes_or_no: "Dites oui s'il vous plaît, ou non merci.",
     say_code: "Pour approuver, dites",
     or_no: "Sinon, dites non.",
 };
@@ -100,10 +101,13 @@ mod tests {
     fn the_preview_is_asked_in_the_language_of_the_session() {
         let request = request(ConfirmBy::Any, "Pay 20 euros to Ann.");
         let ask = |language| question_text(&request, language, false);
-        assert_eq!(ask("en").as_deref(), Some("Please confirm: Pay 20 euros to Ann. Please say yes or no."));
+        assert_eq!(
+            ask("en").as_deref(),
+            Some("Please confirm: Pay 20 euros to Ann. Please say yes please, or no thank you.")
+        );
         assert_eq!(
             ask("de-AT").as_deref(),
-            Some("Bitte bestätigen Sie: Pay 20 euros to Ann. Bitte sagen Sie ja oder nein.")
+            Some("Bitte bestätigen Sie: Pay 20 euros to Ann. Bitte sagen Sie ja bitte oder nein danke.")
         );
         for language in ["en", "de", "es", "fr", "it", "", "tlh"] {
             assert_eq!(ask(language).is_some(), is_supported(language), "{language}");

@@ -14,7 +14,7 @@ use super::state::RequestedCall;
 /// Everything that a call waits for besides its links and the clock.
 #[derive(Default)]
 pub(super) struct CallTasks {
-    pub(super) replies: SelectAll<BoxStream<'static, BatchReply>>,
+    pub(super) batches: SelectAll<BoxStream<'static, BatchEvent>>,
     pub(super) confirmations: FuturesUnordered<ConfirmationTask>,
     pub(super) question: QuestionTasks,
 }
@@ -37,6 +37,15 @@ pub(super) fn resolve_confirmation(
     Box::pin(async move { ResolvedConfirmation { token, answer: task.await.ok() } })
 }
 
+/// What is heard of the tool calls of one message.
+pub(super) enum BatchEvent {
+    /// The user is expected to wait for one of them. It comes first.
+    LongWait {
+        calls: Vec<Arc<RequestedCall>>,
+    },
+    Reply(BatchReply),
+}
+
 /// The reply to one tool call of a batch.
 pub(super) struct BatchReply {
     pub(super) call: Arc<RequestedCall>,
@@ -47,17 +56,22 @@ pub(super) struct BatchReply {
     pub(super) is_last: bool,
 }
 
-/// The replies to the tool calls of one message, in their order.
-pub(super) fn replies(
-    batch: Batch,
+/// What becomes of the tool calls of one message: the replies in their order.
+pub(super) fn follow_batch(
+    mut batch: Batch,
     calls: Vec<Arc<RequestedCall>>,
     generation: u64,
-) -> BoxStream<'static, BatchReply> {
-    let calls = VecDeque::from(calls);
-    let replies = stream::unfold((batch, calls), move |(mut batch, mut calls)| async move {
-        let (reply, call) = (batch.next().await?, calls.pop_front()?);
-        let is_last = calls.is_empty();
-        Some((BatchReply { call, reply, generation, is_last }, (batch, calls)))
-    });
-    replies.boxed()
+) -> BoxStream<'static, BatchEvent> {
+    let waiting = calls.clone();
+    let begin = async move {
+        let wait = batch.expects_wait().await.then_some(BatchEvent::LongWait { calls: waiting });
+        let replies =
+            stream::unfold((batch, VecDeque::from(calls)), move |(mut batch, mut calls)| async move {
+                let (reply, call) = (batch.next().await?, calls.pop_front()?);
+                let is_last = calls.is_empty();
+                Some((BatchEvent::Reply(BatchReply { call, reply, generation, is_last }), (batch, calls)))
+            });
+        stream::iter(wait).chain(replies)
+    };
+    stream::once(begin).flatten().boxed()
 }

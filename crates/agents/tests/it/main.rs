@@ -13,6 +13,7 @@ mod memory;
 mod nodes;
 mod prompt;
 mod tasks;
+mod transcripts;
 mod turn;
 mod voice;
 mod world;

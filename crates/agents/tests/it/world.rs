@@ -16,7 +16,7 @@ use quarterdeck_contracts::{
     ContextOverflow, Finish, ModelCall, ModelMessage, ModelPart, ModelReply, Outcome, PartContent, Provider,
     Store, ToolError, Usage, native_source_hash,
 };
-use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Registry};
+use quarterdeck_runtime::{Client, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Policy, Registry};
 use quarterdeck_testkit::{new_store, tree};
 use serde_json::{Value, json};
 
@@ -219,6 +219,13 @@ impl World {
         Self::on(store.clone(), clock, Arc::default(), settings, None, None)
     }
 
+    /// On a store that keeps conversations for operators.
+    pub(crate) fn keeping(store: &Arc<dyn Store>, retention: Duration) -> Self {
+        let World { clock, settings, .. } = Self::new();
+        let policy = Policy { transcript_retention: Some(retention), ..Policy::default() };
+        Self::with_policy(store.clone(), clock, Arc::default(), settings, (None, None), policy)
+    }
+
     /// One of several nodes on a store.
     pub(crate) async fn node(store: &Arc<dyn Store>, name: &str) -> Self {
         let World { clock, settings, .. } = Self::new();
@@ -247,10 +254,22 @@ impl World {
         fallback: Option<Arc<dyn ChatModel>>,
         node: Option<NodeParts>,
     ) -> Self {
+        Self::with_policy(store, clock, runs, settings, (fallback, node), Policy::default())
+    }
+
+    fn with_policy(
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+        runs: Arc<Mutex<BTreeMap<String, u32>>>,
+        settings: Settings,
+        (fallback, node): (Option<Arc<dyn ChatModel>>, Option<NodeParts>),
+        policy: Policy,
+    ) -> Self {
         let model = Arc::new(ScriptedModel::default());
         let parts = quarterdeck_runtime::RuntimeParts {
             clock: clock.clone(),
             node,
+            policy,
             ..quarterdeck_runtime::RuntimeParts::new(store.clone())
         };
         let orchestrator = Orchestrator::new(parts);
@@ -414,6 +433,7 @@ async fn perform(
 ) -> Result<Value, ToolError> {
     *runs.lock().unwrap().entry(tool.to_owned()).or_default() += 1;
     match tool {
+        "look" if args["what"] == "nothing" => return Ok(json!({ "results": [] })),
         "look" => return Ok(json!({ "results": [args["what"]] })),
         "slow_book" => tokio::time::sleep(Duration::from_secs(2)).await,
         "pay" if args["what"] == "slowly" => tokio::time::sleep(Duration::from_secs(2)).await,

@@ -200,7 +200,8 @@ impl ToolFetcher {
 
     async fn send(&self, hop: &Hop, context: &dyn Context) -> Result<Response, FetchFailure> {
         let client = self.opened_port(&hop.url).map_or(&self.shared.client, |opened| &opened.client);
-        let (url, headers, has_secret) = self.secrets.add_to(hop, self.is_opened(&hop.url));
+        let (url, mut headers, has_secret) = self.secrets.add_to(hop, self.is_opened(&hop.url));
+        add_trace_parent(&mut headers, context);
         let mut sending = client.request(hop.method.clone(), url).headers(headers);
         if let Some(body) = &hop.body {
             sending = sending.body(body.clone());
@@ -365,6 +366,16 @@ impl Drop for SentChange<'_> {
         if self.is_sent {
             self.context.mark_outside_effect();
         }
+    }
+}
+
+/// Lets the service that is asked go on with the trace of the call.
+fn add_trace_parent(headers: &mut HeaderMap, context: &dyn Context) {
+    let Some(span) = context.span() else { return };
+    if !headers.contains_key("traceparent")
+        && let Ok(value) = HeaderValue::from_str(&span.to_traceparent())
+    {
+        headers.insert("traceparent", value);
     }
 }
 

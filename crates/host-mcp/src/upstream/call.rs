@@ -69,7 +69,7 @@ pub(crate) async fn call(
     }
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let sending = connection.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
+    let sending = connection.peer.send_cancellable_request(request, options(context));
     // From here on the call may have been sent.
     let handle = tokio::select! {
         sent = sending => sent.map_err(read_failure)?,
@@ -91,6 +91,16 @@ pub(crate) async fn call(
         pending.forget();
     }
     Err(failure)
+}
+
+/// Lets the server go on with the trace of the call.
+fn options(context: Option<&Arc<dyn Context>>) -> PeerRequestOptions {
+    let mut options = PeerRequestOptions::no_options();
+    if let Some(span) = context.and_then(|context| context.span()) {
+        let meta = JsonObject::from_iter([("traceparent".to_owned(), span.to_traceparent().into())]);
+        options.meta = Some(meta.into());
+    }
+    options
 }
 
 /// Ends when the call should stop before its time. That its time is nearly up is no news: the deadline is known.

@@ -61,6 +61,7 @@ impl Shared {
             args: request.params.arguments.take().map_or(Value::Null, Value::Object),
             stable_id: keys.stable_id,
             turn: keys.turn,
+            parent: keys.parent,
         });
         let answer = submitted.batch.next().now_or_never().flatten().and_then(Reply::into_answer);
         match answer {

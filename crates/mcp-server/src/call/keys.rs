@@ -1,5 +1,6 @@
 //! What a client says about a call in `_meta`.
 
+use quarterdeck_contracts::telemetry::TraceContext;
 use rmcp::ErrorData;
 use rmcp::model::RequestMetaObject;
 use serde_json::Value;
@@ -9,6 +10,8 @@ use sha2::{Digest, Sha256};
 const TURN_KEY: &str = "quarterdeck/turn";
 /// By what a client names a call that it may repeat.
 const IDEMPOTENCY_KEY: &str = "quarterdeck/idempotencyKey";
+/// Under what a client hands its span on.
+const TRACE_PARENT_KEY: &str = "traceparent";
 const MAX_KEY_BYTES: usize = 256;
 
 #[derive(Default)]
@@ -16,12 +19,15 @@ pub(super) struct CallKeys {
     pub(super) turn: Option<String>,
     /// Names the call in the ledger.
     pub(super) stable_id: Option<String>,
+    /// The span that the call is a part of. What is none is ignored, as the standard says.
+    pub(super) parent: Option<TraceContext>,
 }
 
 impl CallKeys {
     pub(super) fn of(meta: &RequestMetaObject) -> Result<Self, ErrorData> {
         let turn = text(meta, TURN_KEY)?.map(str::to_owned);
-        Ok(Self { turn, stable_id: text(meta, IDEMPOTENCY_KEY)?.map(stable_id) })
+        let parent = meta.get(TRACE_PARENT_KEY).and_then(Value::as_str).and_then(TraceContext::parse);
+        Ok(Self { turn, stable_id: text(meta, IDEMPOTENCY_KEY)?.map(stable_id), parent })
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use quarterdeck_contracts::{
     Audio, ConfirmationAnswer, ConfirmationRequest, Outcome, Transcript, TranscriptPiece, TranscriptStage,
 };
-use quarterdeck_runtime::{Listen, SpokenRefusal};
+use quarterdeck_runtime::{Listen, MIN_SPOKEN_CONFIDENCE, SpokenRefusal};
 use tokio::time::Instant;
 
 use super::output::SpokenReply;
@@ -30,9 +30,6 @@ const TRANSCRIPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How much speech a question may be: a minute.
 const MAX_QUESTION_BYTES: usize = 60 * 48_000;
 const BYTES_PER_MS: u64 = 48;
-/// A transcript whose recogniser is less sure than that is no answer. One that does not say how sure it is must be trusted by who
-/// has configured it; the grammar is narrow in any case.
-const MIN_CONFIDENCE: f32 = 0.6;
 /// How much of a provider's transcript is kept. No answer is longer.
 const MAX_WORDS_BYTES: usize = 400;
 
@@ -301,7 +298,7 @@ impl<S: CallSession> CallState<S> {
             return;
         };
         let token = asked.token.clone();
-        let is_sure = confidence.is_none_or(|confidence| confidence >= MIN_CONFIDENCE);
+        let is_sure = confidence.is_none_or(|confidence| confidence >= MIN_SPOKEN_CONFIDENCE);
         let (decision, code) = match spoken_answer(&transcript, &settings.language, asked.expected()) {
             SpokenAnswer::Yes if is_sure => (ConfirmationAnswer::Approve, None),
             SpokenAnswer::Code(code) if is_sure => (ConfirmationAnswer::Approve, Some(code)),

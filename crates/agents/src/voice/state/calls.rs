@@ -9,7 +9,7 @@ use quarterdeck_runtime::{Call as ToolCall, DeliveryReason, SpokenRefusal};
 use serde_json::Value;
 
 use super::{CallState, ClientOutput, Output, ProviderOutput, RequestedCall};
-use crate::note::completed_write_note;
+use crate::note::{completed_write_note, format_notes};
 use crate::voice::answers::ReceivedAnswer;
 use crate::voice::session::CallSession;
 
@@ -35,7 +35,7 @@ impl<S: CallSession> CallState<S> {
                 self.send_client(ClientOutput::ToolResult { id, response: response.clone(), gates: None });
                 self.answer(&request, response, false, index + 1 == count && submitted.is_empty());
             } else {
-                submitted.push(ToolCall { id: Some(request.shown_id.to_string()), name: call.name, args });
+                submitted.push(ToolCall::new(call.name, args).with_id(request.shown_id.to_string()));
                 requested.push(request);
             }
         }
@@ -59,6 +59,20 @@ impl<S: CallSession> CallState<S> {
                 is_silent: true,
                 is_last: index + 1 == calls.len(),
             });
+        }
+    }
+
+    /// Has the model say the configured words while these calls take long, once for a wait, unless the user still hears
+    /// something.
+    pub(super) fn fill_wait(&mut self, calls: &[Arc<RequestedCall>]) {
+        let Some(filler) = &self.settings.filler else { return };
+        if !self.pending.has_unfilled(calls) || !self.speech.playback.unplayed().is_zero() {
+            return;
+        }
+        let note = format!("A tool takes a moment. Say only this, and then wait for its result: {filler}");
+        let (words, request) = (filler.clone(), format_notes(&[note]));
+        if self.send_provider(ProviderOutput::Filler { words, request }) {
+            self.pending.mark_filled();
         }
     }
 

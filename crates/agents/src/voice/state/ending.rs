@@ -150,13 +150,12 @@ impl<S: CallSession> CallState<S> {
     pub(super) fn on_tick(&mut self) {
         let now = self.timing.now;
         let slow = self.pending.take_slow(now);
-        if !slow.is_empty() {
-            self.fill_silence();
-        }
+        self.fill_wait(&slow);
         for call in slow {
             let text = format!("{} is taking a moment.", call.name);
             self.send_client(ClientOutput::Progress { id: call.shown_id.clone(), text });
         }
+        self.report_heard();
         self.speech.interruption.expire(now);
         self.check_client();
         self.connection.tick(now);
@@ -173,17 +172,6 @@ impl<S: CallSession> CallState<S> {
             || self.question.is_pending()
             || self.farewell.is_some();
         self.timing.next_tick = now + if is_busy { BUSY_TICK } else { IDLE_TICK };
-    }
-
-    /// Has the model say the configured words while a tool takes long, unless the user still hears something.
-    fn fill_silence(&mut self) {
-        let Some(filler) = &self.settings.filler else { return };
-        if !self.speech.playback.unplayed().is_zero() {
-            return;
-        }
-        let note = format!("A tool takes a moment. Say only this, and then wait for its result: {filler}");
-        let (words, request) = (filler.clone(), format_notes(&[note]));
-        self.send_provider(ProviderOutput::Filler { words, request });
     }
 
     fn check_end(&mut self) {

@@ -23,10 +23,12 @@ impl<S: CallSession> CallState<S> {
             ClientMessage::Confirm { token, is_approved } => self.confirm(token, is_approved),
             ClientMessage::Played(time) => {
                 self.speech.playback.report(time, self.timing.now);
+                self.report_heard();
                 self.on_playback_report();
             }
             ClientMessage::Drained => {
                 self.speech.playback.drain();
+                self.report_heard();
                 self.on_playback_report();
                 self.end_if_played();
             }
@@ -53,6 +55,7 @@ impl<S: CallSession> CallState<S> {
             self.silence();
         }
         self.speech.interruption.on_user_text(was_speaking, was_awaited, self.timing.now);
+        self.hearing.latency.forget();
         self.begin_turn();
         self.session.add_user_words(&format!("\n{text}\n"));
         self.journal.add_user_text(text);
@@ -80,7 +83,9 @@ impl<S: CallSession> CallState<S> {
 
     /// A response is interrupted, and the turn with it.
     pub(super) fn interrupt(&mut self) {
+        let turn = self.spoken_turn();
         self.silence();
+        self.record_turn(turn);
         self.session.interrupt();
         self.journal.end_turn();
         self.speech.end_turn();
@@ -96,6 +101,7 @@ impl<S: CallSession> CallState<S> {
         }
         self.send_client(ClientOutput::Interrupted);
         let (present, last) = self.speech.playback.heard_parts(self.timing.now);
+        self.report_interrupted();
         self.journal.cut_answers(present, last);
         self.clear_playback();
     }
@@ -135,6 +141,7 @@ impl<S: CallSession> CallState<S> {
     /// A link of the client has taken over.
     pub(super) fn attach_client(&mut self) {
         self.withdraw_question();
+        self.report_interrupted();
         self.client.attach(self.timing.now);
         // What the older page had not played yet, this one has not got.
         self.clear_playback();

@@ -24,6 +24,10 @@ impl<S: CallSession> CallState<S> {
                 self.begin_turn();
             }
             LiveEvent::Interrupted { end_follows } => self.on_interrupted(end_follows),
+            LiveEvent::HeardAnswer(text) => {
+                self.journal.set_heard(&text);
+                self.store_journal();
+            }
             LiveEvent::GenerationComplete => self.journal.complete_answer(),
             LiveEvent::TurnComplete { more_follows: false } => self.complete_turn(),
             LiveEvent::TurnComplete { more_follows: true } => self.speech.pause(),
@@ -57,6 +61,7 @@ impl<S: CallSession> CallState<S> {
             self.add_user_words(&piece);
             if !is_interim {
                 self.journal.add_late_transcript(&piece.text);
+                self.push(Output::AmendTurn(piece.text.clone().into_owned()));
                 self.forget_input_audio();
             }
             return self.show_transcript(Speaker::User, piece, true);
@@ -132,6 +137,10 @@ impl<S: CallSession> CallState<S> {
             // The answer is replayed wherever the call goes on, so a model that asks for the same again means it.
             self.push(Output::SettleReceipts);
         }
+        self.await_receipt();
+        self.hearing.latency.forget();
+        let turn = self.spoken_turn();
+        self.record_turn(turn);
         self.journal.end_turn();
         self.forget_input_audio();
         self.speech.end_turn();

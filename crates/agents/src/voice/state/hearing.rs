@@ -5,7 +5,8 @@ use std::time::Duration;
 use quarterdeck_contracts::Audio;
 use quarterdeck_ears::{Ear, EarEvent};
 
-use super::{CallState, ClientOutput, ProviderOutput};
+use super::response_latency::ResponseLatency;
+use super::{CallState, ClientOutput, Output, ProviderOutput};
 use crate::voice::session::CallSession;
 
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub(super) struct Hearing {
     has_paused: bool,
     /// The user has spoken, and no transcript stands for it yet.
     is_untranscribed: bool,
+    pub(super) latency: ResponseLatency,
     /// Kept so that nothing is allocated for a frame.
     events: Vec<EarEvent>,
 }
@@ -25,7 +27,14 @@ impl Hearing {
     /// A provider that relies on an ear has one whatever the settings say.
     pub(super) fn new(is_on: bool, relies_on_ear: bool) -> Self {
         let ear = (is_on || relies_on_ear).then(Box::default);
-        Self { ear, relies_on_ear, has_paused: false, is_untranscribed: false, events: Vec::new() }
+        Self {
+            ear,
+            relies_on_ear,
+            has_paused: false,
+            is_untranscribed: false,
+            latency: ResponseLatency::default(),
+            events: Vec::new(),
+        }
     }
 
     /// Whether the user is speaking.
@@ -112,11 +121,25 @@ impl<S: CallSession> CallState<S> {
             EarEvent::SpeechEnded { ago } => {
                 let is_held = self.question.is_holding();
                 self.end_answer(ago);
+                if !is_held {
+                    self.on_speech_ended(ago);
+                }
                 if self.hearing.relies_on_ear && !is_held {
                     self.send_provider(ProviderOutput::SpeechEnded);
                 }
             }
         }
+    }
+
+    /// From here on the user waits for an answer.
+    fn on_speech_ended(&mut self, ago: Duration) {
+        let now = self.timing.now;
+        let latency = self.hearing.latency.on_speech_ended(now.checked_sub(ago).unwrap_or(now));
+        self.report_latency(latency);
+    }
+
+    pub(super) fn report_latency(&mut self, latency: Option<Duration>) {
+        self.outputs.extend(latency.map(Output::ReportLatency));
     }
 
     fn pause_playback(&mut self) {
@@ -166,6 +189,7 @@ impl<S: CallSession> CallState<S> {
             }
         }
         self.resume_playback();
+        self.hearing.latency.on_speech_started();
         self.hearing.is_untranscribed = true;
         if self.hearing.relies_on_ear {
             self.send_provider(ProviderOutput::SpeechStarted);

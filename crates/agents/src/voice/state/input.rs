@@ -48,6 +48,10 @@ pub(in crate::voice) enum Input<'a> {
     },
     /// The session is over.
     SessionEnded(PendingEnd),
+    /// One of these calls of a message is expected to take long.
+    LongWait {
+        calls: Vec<Arc<RequestedCall>>,
+    },
     CallCompleted {
         call: Arc<RequestedCall>,
         /// `None` for a call that waits for a confirmation, which no call of a voice session does.

@@ -22,7 +22,9 @@ mod output;
 mod pending;
 mod playback;
 mod question;
+mod receipts;
 mod resemblance;
+mod response_latency;
 mod samples;
 mod speech;
 
@@ -35,7 +37,7 @@ use quarterdeck_runtime::PendingEnd;
 use tokio::time::Instant;
 
 pub(super) use input::Input;
-pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput, SpokenReply};
+pub(super) use output::{CallIdentity, ClientOutput, Output, ProviderOutput, SpokenReply, SpokenTurn};
 pub(super) use pending::RequestedCall;
 pub(super) use playback::HeardPart;
 pub(super) use question::SpokenQuestions;
@@ -181,6 +183,7 @@ impl<S: CallSession> CallState<S> {
             Input::ConfirmationRequested { call_id, request } => self.request_confirmation(call_id, request),
             Input::LateAnswer { reason, answer } => self.on_late_answer(reason, answer),
             Input::SessionEnded(end) => self.end = Some(CallEnd::Ended(end)),
+            Input::LongWait { calls } => self.fill_wait(&calls),
             Input::CallCompleted { call, answer, generation, is_last } => {
                 self.on_call_completed(&call, answer, generation, is_last);
             }
@@ -267,6 +270,8 @@ impl<S: CallSession> CallState<S> {
             self.on_audio_over_question(audio);
             self.speech.playback.add(audio.samples_len(), now);
             self.hearing.add_playback(audio);
+            let latency = self.hearing.latency.on_audio(now);
+            self.report_latency(latency);
             self.farewell.iter_mut().for_each(Farewell::on_audio);
         }
         is_admitted
@@ -299,6 +304,18 @@ impl<S: CallSession> CallState<S> {
             self.push(Output::Provider(message));
         }
         self.connection.is_connected
+    }
+
+    /// The words of the present turn, before they are cut to what was heard.
+    pub(super) fn spoken_turn(&self) -> SpokenTurn {
+        let (user, answer) = (self.journal.user_text().trim(), self.journal.model_text().trim());
+        SpokenTurn { turn: self.session.turn(), user: user.to_owned(), answer: answer.to_owned() }
+    }
+
+    fn record_turn(&mut self, turn: SpokenTurn) {
+        if !turn.user.is_empty() || !turn.answer.is_empty() {
+            self.push(Output::RecordTurn(turn));
+        }
     }
 
     fn store_journal(&mut self) {

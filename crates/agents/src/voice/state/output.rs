@@ -7,8 +7,8 @@ use std::time::Duration;
 use quarterdeck_contracts::{
     ConfirmationAnswer, ConfirmationRequest, LiveInput, LiveResult, Speaker, ToolError, ToolResponse,
 };
-use quarterdeck_runtime::Call as ToolCall;
 use quarterdeck_runtime::gates::Trace;
+use quarterdeck_runtime::{Call as ToolCall, HeardReceipt};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -71,6 +71,28 @@ pub(in crate::voice) enum Output {
     /// The model goes on from before the answers it was given last, and may ask for them again.
     ForgetReceipts,
     StoreJournal,
+    /// A turn is over, or was interrupted, with everything that was said in it.
+    RecordTurn(SpokenTurn),
+    /// Words of a turn that is over were transcribed only now.
+    AmendTurn(String),
+    /// The first audio of an answer has come so long after the end of the user's speech.
+    ReportLatency(Duration),
+    /// How much the user has heard of an answer is known.
+    ReportHeard(HeardReceipt),
+}
+
+/// What was said in a turn, whether or not it was heard. The words do not print themselves.
+#[derive(Clone, PartialEq)]
+pub(in crate::voice) struct SpokenTurn {
+    pub(in crate::voice) turn: u64,
+    pub(in crate::voice) user: String,
+    pub(in crate::voice) answer: String,
+}
+
+impl fmt::Debug for SpokenTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpokenTurn").field("turn", &self.turn).finish_non_exhaustive()
+    }
 }
 
 /// The words of a spoken decision. They do not print themselves.

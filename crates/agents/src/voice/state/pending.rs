@@ -36,6 +36,8 @@ struct OpenCall {
     call: Arc<RequestedCall>,
     since: Instant,
     is_reported: bool,
+    /// Something was said to bridge the wait for it.
+    is_filled: bool,
 }
 
 impl PendingCalls {
@@ -53,7 +55,12 @@ impl PendingCalls {
     }
 
     pub(super) fn add(&mut self, calls: &[Arc<RequestedCall>], since: Instant) {
-        let open = calls.iter().map(|call| OpenCall { call: call.clone(), since, is_reported: false });
+        let open = calls.iter().map(|call| OpenCall {
+            call: call.clone(),
+            since,
+            is_reported: false,
+            is_filled: false,
+        });
         self.open.extend(open);
     }
 
@@ -63,6 +70,17 @@ impl PendingCalls {
 
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// Whether the wait for one of these calls has not been bridged yet.
+    pub(super) fn has_unfilled(&self, calls: &[Arc<RequestedCall>]) -> bool {
+        let is_meant = |open: &OpenCall| calls.iter().any(|call| Arc::ptr_eq(call, &open.call));
+        self.open.iter().any(|open| !open.is_filled && is_meant(open))
+    }
+
+    /// Something is said that bridges the wait for every call that runs.
+    pub(super) fn mark_filled(&mut self) {
+        self.open.iter_mut().for_each(|open| open.is_filled = true);
     }
 
     /// The provider cancels calls: it wants no answer to them.

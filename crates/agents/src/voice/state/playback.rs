@@ -95,6 +95,11 @@ impl Playback {
         }
     }
 
+    /// Where the present answer begins and ends in what was sent.
+    pub(super) fn answer_span(&self) -> Option<(Duration, Duration)> {
+        self.answer.map(|begin| (begin, self.sent()))
+    }
+
     /// How much has been played, as far as one can tell.
     pub(super) fn played(&self, now: Instant) -> Duration {
         let Some(since) = self.since.filter(|_| !self.is_paused) else { return self.played };

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 
 use super::interruption::{InterruptedResponse, Interruption};
 use super::playback::Playback;
+use super::receipts::Receipts;
 use crate::voice::session::SessionFlags;
 
 #[derive(Debug, Default)]
@@ -19,6 +20,7 @@ pub(super) struct Speech {
     /// The provider reports when the user speaks, so a transcript may come late and begins no turn.
     pub(super) reports_speech: bool,
     pub(super) playback: Playback,
+    pub(super) receipts: Receipts,
     flags: SessionFlags,
     /// Audio has come from the client since the last tick.
     pub(super) mic_moved: bool,

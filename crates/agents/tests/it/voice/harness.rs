@@ -2,6 +2,8 @@
 
 mod fake_client;
 mod fake_model;
+mod player;
+mod scripted_engines;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,8 +15,8 @@ use quarterdeck_contracts::handler::{
     BoxFuture, CapabilityCall, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits,
 };
 use quarterdeck_contracts::{
-    Audio, CallArguments, Capability, Commit, HandlerAnswer, LiveEvent, LiveModel, ModelCall, Store, Table,
-    TranscriptPiece, TranscriptStage,
+    Audio, CallArguments, Capability, Commit, HandlerAnswer, LiveEvent, LiveModel, ModelCall, Speaker, Store,
+    Table, TranscriptPiece, TranscriptStage,
 };
 use quarterdeck_runtime::{Client, NodeParts, Orchestrator, Policy, Registry, SpokenConfirmation};
 use quarterdeck_testkit::new_store;
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 use crate::world::{ManualClock, node, registry_of};
 pub(crate) use fake_client::{ClientAction, FakeClient};
 pub(crate) use fake_model::{FakeLiveModel, outcome};
+pub(crate) use scripted_engines::{Fault, FaultKind, ScriptedEngines, Stage};
 
 /// Everything that a test looks at.
 pub(crate) struct VoiceHarness {
@@ -30,7 +33,7 @@ pub(crate) struct VoiceHarness {
     pub(crate) agent: VoiceAgent,
     pub(crate) orchestrator: Orchestrator,
     registry: Arc<Registry>,
-    store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<ManualClock>,
     runs: Arc<Mutex<BTreeMap<String, u32>>>,
 }
@@ -98,6 +101,19 @@ impl VoiceHarness {
         harness
     }
 
+    /// In which conversations are kept for operators.
+    pub(crate) fn keeping() -> Self {
+        let mut harness = Self::new();
+        let transcript_retention = Some(Duration::from_secs(7 * 24 * 3_600));
+        harness.orchestrator = Orchestrator::new(quarterdeck_runtime::RuntimeParts {
+            clock: harness.clock.clone(),
+            policy: Policy { transcript_retention, ..Policy::default() },
+            ..quarterdeck_runtime::RuntimeParts::new(harness.store.clone())
+        });
+        harness.agent = harness.agent_of(harness.model.clone());
+        harness
+    }
+
     fn on(
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
@@ -155,6 +171,15 @@ impl VoiceHarness {
         let until_ms = self.orchestrator.now_ms() + 60_000;
         let block = json!({ "clientId": "ann", "untilMs": until_ms, "message": "Enough for today." });
         self.store.commit(Commit::default().put(Table::Blocks, "ann", block)).await.unwrap();
+    }
+
+    /// What the model has said by the journal of Ann's call, an answer each.
+    pub(crate) async fn journal_answers(&self) -> Vec<String> {
+        let id = self.session().await.session_id.unwrap();
+        let row = self.store.get(Table::History, &format!("s/{id}/voice")).await.unwrap().unwrap();
+        let turns = row.value["turns"].as_array().unwrap().clone();
+        let answers = turns.into_iter().filter(|turn| turn["by"] == json!(Speaker::Model));
+        answers.map(|turn| turn["text"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The session of Ann's call.
@@ -218,6 +243,13 @@ pub(crate) fn tool_calls(calls: &[(&str, &str, Value)]) -> LiveEvent<'static> {
 fn tools() -> Vec<(&'static str, Value)> {
     let reads = json!({ "category": "retrieval", "sideEffects": "read_only", "idempotent": true });
     let ends = json!({ "control": true, "sideEffects": "none" });
+    // They take as many milliseconds as they are asked for.
+    let paced = |mut more: Value| {
+        more["category"] = json!("utility");
+        more["sideEffects"] = json!("none");
+        more["latencyBudgetMs"] = json!(500);
+        more
+    };
     let both = |mut more: Value| {
         more["allowedModes"] = json!(["text", "voice"]);
         more
@@ -228,6 +260,8 @@ fn tools() -> Vec<(&'static str, Value)> {
         ("book", both(json!({}))),
         ("slow_book", both(json!({}))),
         ("slow_later", both(json!({ "execution": "background" }))),
+        ("paced", both(paced(json!({ "timeoutMs": 60_000 })))),
+        ("paced_auto", both(paced(json!({ "execution": "auto", "backgroundAfterMs": 2_000 })))),
         ("pay", both(json!({ "requiresConfirmation": true }))),
         ("leave", both(ends.clone())),
         ("bid_farewell", both(ends.clone())),
@@ -265,6 +299,10 @@ impl Handler for Tool {
         Box::pin(async move {
             if id.starts_with("slow") {
                 tokio::time::sleep(Duration::from_secs(3)).await;
+            }
+            if id.starts_with("paced") {
+                let ms = args["what"].as_str().and_then(|ms| ms.parse().ok()).unwrap_or_default();
+                tokio::time::sleep(Duration::from_millis(ms)).await;
             }
             let end = |after: &str| json!({ "type": "END_VOICE_SESSION", "after": after });
             let intents = match id.as_str() {

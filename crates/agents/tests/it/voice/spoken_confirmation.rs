@@ -92,7 +92,7 @@ async fn answer(harness: &VoiceHarness, client: &FakeClient) {
 async fn a_spoken_yes_runs_the_call_once() {
     let (harness, client, engine) = asking(Engine { words: "Yes.", ..Engine::default() }).await;
     let asked = engine.sentences.lock().unwrap().clone();
-    assert_eq!(asked, ["Please confirm: pay (what: rent). Please say yes or no."]);
+    assert_eq!(asked, ["Please confirm: pay (what: rent). Please say yes please, or no thank you."]);
     let received = client.received();
     assert_eq!(received.matches("audio 4800").count(), 10, "{received}");
     assert_eq!(harness.runs("pay"), 0);

@@ -41,7 +41,7 @@ async fn a_pending_request_is_answered_without_being_repeated() {
     let received: Vec<_> = setup.history.iter().map(|turn| (turn.by, turn.text.as_str())).collect();
     assert_eq!(received, [(Speaker::User, "When did she sail?")]);
     assert!(setup.system.contains("The conversation is spoken."), "{}", setup.system);
-    assert_eq!(setup.tools.len(), 11, "tools of both modes are declared");
+    assert_eq!(setup.tools.len(), 13, "tools of both modes are declared");
 }
 
 #[tokio::test(start_paused = true)]

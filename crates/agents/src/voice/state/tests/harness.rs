@@ -9,7 +9,7 @@ use quarterdeck_contracts::{
     Audio, CallArguments, ConfirmationAnswer, HandlerAnswer, LiveError, LiveErrorKind, LiveEvent, Meta,
     ModelCall, Outcome, Speaker, ToolError, ToolResponse, TranscriptPiece, TranscriptStage,
 };
-use quarterdeck_runtime::{DeliveryReason, PendingEnd};
+use quarterdeck_runtime::{DeliveryReason, HeardReceipt, PendingEnd};
 use quarterdeck_testkit::sound::speech;
 use serde_json::json;
 use tokio::time::Instant;
@@ -32,12 +32,18 @@ pub(super) struct FakeSession {
     pub(super) notes: Vec<String>,
     /// The user's words of this turn.
     pub(super) user_words: String,
+    turn: u64,
 }
 
 impl CallSession for FakeSession {
     fn begin_turn(&mut self) -> Vec<String> {
+        self.turn += 1;
         self.user_words.clear();
         std::mem::take(&mut self.notes)
+    }
+
+    fn turn(&self) -> u64 {
+        self.turn
     }
 
     fn add_user_words(&mut self, words: &str) {
@@ -171,6 +177,14 @@ pub(super) struct TestCall {
     batches: usize,
     pub(super) replayed_frames: usize,
     pub(super) questions: Questions,
+    pub(super) reports: Reports,
+}
+
+/// What is told to the operator.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) latencies: Vec<Duration>,
+    pub(super) heard: Vec<HeardReceipt>,
 }
 
 impl TestCall {
@@ -235,6 +249,7 @@ impl TestCall {
             batches: 0,
             replayed_frames: 0,
             questions: Questions::default(),
+            reports: Reports::default(),
         };
         call.perform();
         call
@@ -489,6 +504,9 @@ impl TestCall {
                 self.feed(Input::ConfirmationResolved { token, answer });
             }
             Output::SettleReceipts | Output::ForgetReceipts | Output::StoreJournal => {}
+            Output::RecordTurn(_) | Output::AmendTurn(_) => {}
+            Output::ReportLatency(latency) => self.reports.latencies.push(latency),
+            Output::ReportHeard(receipt) => self.reports.heard.push(receipt),
         }
     }
 

@@ -232,3 +232,40 @@ fn notes_wait_until_the_user_has_stopped() {
     call.play(Step::UserIsSilent(ms(1_000)));
     assert!(matches!(call.sent[..], [ProviderOutput::Note { .. }]), "{:?}", call.sent);
 }
+
+#[test]
+fn the_wait_for_an_answer_counts_from_the_end_of_speech_to_the_first_audio() {
+    for relies_on_ear in [false, true] {
+        let mut call = TestCall::ready_with(Settings::default(), relies_on_ear);
+        call.play(Step::UserSpeaks(ms(2_000)));
+        call.play(Step::UserIsSilent(ms(2_000)));
+        call.play(Step::Provider(heard("Who built her?")));
+        call.play(Step::ModelSpeaks(ms(1_000)));
+        call.play(Step::ModelSpeaks(ms(1_000)));
+        let [latency] = call.reports.latencies[..] else { panic!("{:?}", call.reports.latencies) };
+        assert!((ms(1_800)..ms(2_200)).contains(&latency), "{latency:?}");
+    }
+}
+
+#[test]
+fn a_provider_that_answers_before_our_ear_is_sure_is_measured_too() {
+    let mut call = TestCall::ready_with(Settings::default(), false);
+    call.play(Step::UserSpeaks(ms(2_000)));
+    call.play(Step::UserIsSilent(ms(300)));
+    call.play(Step::Provider(heard("Who built her?")));
+    call.play(Step::ModelSpeaks(ms(4_000)));
+    assert_eq!(call.reports.latencies, [], "the user may go on");
+    call.play(Step::UserIsSilent(ms(2_000)));
+    let [latency] = call.reports.latencies[..] else { panic!("{:?}", call.reports.latencies) };
+    assert!((ms(150)..ms(450)).contains(&latency), "{latency:?}");
+}
+
+#[test]
+fn what_was_written_is_no_wait_for_an_answer_to_speech() {
+    let mut call = TestCall::ready_with(Settings::default(), false);
+    call.play(Step::UserSpeaks(ms(2_000)));
+    call.play(Step::UserIsSilent(ms(2_000)));
+    call.play(Step::Client(ClientMessage::Text("Never mind. Who sailed her?")));
+    call.play(Step::ModelSpeaks(ms(1_000)));
+    assert_eq!(call.reports.latencies, []);
+}

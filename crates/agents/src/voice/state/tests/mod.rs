@@ -6,6 +6,8 @@ mod hearing;
 mod playback;
 mod properties;
 mod questions;
+mod receipts;
+mod response_latency;
 
 use std::time::Duration;
 

@@ -106,7 +106,10 @@ const APPROVED: [(&str, ConfirmationAnswer); 1] = [("t1", ConfirmationAnswer::Ap
 #[test]
 fn an_honest_yes_confirms_once() {
     let mut call = asked();
-    assert_eq!(call.questions.spoken[0].1, "Please confirm: Pay 20 euros to Ann. Please say yes or no.");
+    assert_eq!(
+        call.questions.spoken[0].1,
+        "Please confirm: Pay 20 euros to Ann. Please say yes please, or no thank you."
+    );
     let before = call.now;
     call.answer("Yes, please.", Some(0.9));
     assert_eq!(call.decisions(), APPROVED);

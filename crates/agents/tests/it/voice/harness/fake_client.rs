@@ -12,6 +12,7 @@ use quarterdeck_contracts::{Audio, Speaker};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::player::Player;
 use super::{outcome, run_until_idle};
 
 /// What a client sends, for keeps.
@@ -36,6 +37,7 @@ pub(crate) struct FakeClient {
     waiting: Arc<Mutex<usize>>,
     /// The task that waits for the client to read.
     flushing: Arc<Mutex<Option<Waker>>>,
+    player: Arc<Mutex<Player>>,
 }
 
 /// The agent's end of it.
@@ -48,6 +50,7 @@ struct FakeLink {
     reads: Arc<Mutex<bool>>,
     waiting: Arc<Mutex<usize>>,
     flushing: Arc<Mutex<Option<Waker>>>,
+    player: Arc<Mutex<Player>>,
 }
 
 impl FakeClient {
@@ -60,6 +63,7 @@ impl FakeClient {
             reads: Arc::new(Mutex::new(true)),
             waiting: Arc::default(),
             flushing: Arc::default(),
+            player: Arc::default(),
         };
         let line = FakeLink {
             from,
@@ -70,6 +74,7 @@ impl FakeClient {
             reads: client.reads.clone(),
             waiting: client.waiting.clone(),
             flushing: client.flushing.clone(),
+            player: client.player.clone(),
         };
         (client, Box::new(line))
     }
@@ -113,6 +118,28 @@ impl FakeClient {
     pub(crate) fn queued_bytes(&self) -> usize {
         *self.waiting.lock().unwrap()
     }
+
+    /// Plays what has come up to now, and reports it as the page does.
+    pub(crate) async fn play(&self) {
+        let reports = {
+            let mut player = self.player.lock().unwrap();
+            player.advance();
+            player.take_reports()
+        };
+        for report in reports {
+            self.send(report).await;
+        }
+    }
+
+    /// Every sample that came.
+    pub(crate) fn received_samples(&self) -> Vec<i16> {
+        self.player.lock().unwrap().received().to_vec()
+    }
+
+    /// Every sample that was played.
+    pub(crate) fn heard_samples(&self) -> Vec<i16> {
+        self.player.lock().unwrap().heard().to_vec()
+    }
 }
 
 impl ClientLink for FakeLink {
@@ -149,6 +176,9 @@ impl ClientLink for FakeLink {
             }
             ServerMessage::Audio(audio) => {
                 *self.waiting.lock().unwrap() += audio.samples_len();
+                if let Audio::Pcm(bytes) = &audio {
+                    self.player.lock().unwrap().take(bytes);
+                }
                 format!("audio {}", audio.samples_len())
             }
             ServerMessage::Transcript { by, text, is_final, .. } => {
@@ -165,9 +195,18 @@ impl ClientLink for FakeLink {
                 format!("asked {id} {}", request.preview)
             }
             ServerMessage::Progress { id, text } => format!("progress {id} {text}"),
-            ServerMessage::Pause => "pause".into(),
-            ServerMessage::Resume => "resume".into(),
-            ServerMessage::Interrupted => "interrupted".into(),
+            ServerMessage::Pause => {
+                self.player.lock().unwrap().pause();
+                "pause".into()
+            }
+            ServerMessage::Resume => {
+                self.player.lock().unwrap().resume();
+                "resume".into()
+            }
+            ServerMessage::Interrupted => {
+                self.player.lock().unwrap().flush();
+                "interrupted".into()
+            }
             ServerMessage::TurnComplete => "turn complete".into(),
             ServerMessage::Blocked(block) => format!("blocked: {}", block.message),
             ServerMessage::End(end) => format!(
