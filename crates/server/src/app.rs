@@ -10,7 +10,7 @@ use quarterdeck_mcp_server::{McpHttp, McpServer};
 use quarterdeck_runtime::{Orchestrator, Registry};
 
 use crate::admission::Admission;
-use crate::deck::{self, Operations, Series};
+use crate::deck::{self, Charts, Operations};
 use crate::error::ApiError;
 use crate::identity::Identity;
 use crate::local_servers::{LocalServer, LocalServers};
@@ -152,7 +152,7 @@ pub struct App {
     pub(crate) tickets: Tickets,
     pub(crate) refused_origins: RefusedOrigins,
     pub(crate) operations: Operations,
-    pub(crate) series: Series,
+    pub(crate) charts: Charts,
     pub(crate) local_servers: LocalServers,
     /// The other nodes; `None` where this one is alone.
     pub(crate) nodes: Option<Arc<Nodes>>,
@@ -184,7 +184,7 @@ impl App {
             admission: Admission::new(&settings),
             tickets,
             refused_origins: RefusedOrigins::default(),
-            series: Series::default(),
+            charts: Charts::open(operations.history_file.clone(), orchestrator.now_ms()),
             local_servers: LocalServers::default(),
             nodes,
             verifying: tokio::sync::Mutex::default(),
@@ -220,11 +220,13 @@ impl App {
         loop {
             ticks.tick().await;
             self.sample_metrics();
+            self.evaluate_alarms();
+            self.refused_origins.report_repeated(&self.settings.origins);
         }
     }
 
     pub(crate) fn sample_metrics(&self) {
-        self.series.sample(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
+        self.charts.sample(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
     }
 
     /// Refuses new turns while this node cannot tell the others that it lives: it may not write then.

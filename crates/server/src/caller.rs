@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::{HeaderMap, HeaderValue, header};
 use quarterdeck_agents::Situation;
 use quarterdeck_agents::text::{Refusal, User};
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_runtime::{Block, Client, RequestedVersion, SessionError, find_address_block};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -120,7 +121,7 @@ impl Caller {
         let address =
             (is_anonymous && !is_this_machine).then(|| AddressOwner::of(source.address).to_string());
         Ok(Self {
-            client: Client { address, ..client },
+            client: Client { address, span: trace_parent(app, headers), ..client },
             is_operator,
             is_this_machine,
             is_verified,
@@ -183,6 +184,12 @@ impl Caller {
     pub(crate) fn user(&self, situation: Situation) -> User {
         User { client: self.client.clone(), situation }
     }
+}
+
+/// The span that the client says its request is a part of.
+fn trace_parent(app: &App, headers: &HeaderMap) -> Option<TraceContext> {
+    let header = headers.get("traceparent").filter(|_| app.orchestrator.tracer().is_on())?;
+    TraceContext::parse(header.to_str().ok()?)
 }
 
 /// A proxy on this machine forwards other machines' requests. A page on this machine is not its operator, which the caller

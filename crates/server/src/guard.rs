@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
@@ -17,20 +16,24 @@ use crate::forwarded::Source;
 use crate::host;
 use crate::nodes::{self, KeptRequest, NodeRequest};
 use crate::origin::{self, Origin};
+use crate::request_log::{RequestLine, RequestLog};
 use crate::routes::approvals;
 use crate::routes::resource_metadata::point_to;
 use crate::surface::Surface;
 
-pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let began = Instant::now();
+pub(crate) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let number = app.admission.next_request_number();
-    let method = request.method().clone();
-    let path = request.extensions().get::<MatchedPath>().map_or("-", MatchedPath::as_str).to_owned();
-    let origin = Origin::of(request.headers(), &path, &app.settings);
-    let mut response = receive(&app, request, &path, &origin, next).await;
+    let line = RequestLine::open(number, &request);
+    if let Some(log) = line.handle() {
+        request.extensions_mut().insert(log);
+    }
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let path = route.as_ref().map_or("-", MatchedPath::as_str);
+    let origin = Origin::of(request.headers(), path, &app.settings);
+    let mut response = receive(&app, request, path, &origin, next).await;
     let headers = response.headers_mut();
     origin.allow(headers);
-    if origin::is_open(&path) {
+    if origin::is_open(path) {
         let anywhere = HeaderValue::from_static("cross-origin");
         headers.insert(HeaderName::from_static("cross-origin-resource-policy"), anywhere);
         // A copy that was loaded as a script must not stand in for one that a page may read.
@@ -38,11 +41,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(HeaderName::from_static("x-request-id"), HeaderValue::from(number));
-    tracing::info!(
-        request = number, method = %method, path, status = response.status().as_u16(),
-        ms = began.elapsed().as_millis() as u64, "request"
-    );
-    response
+    line.follow(response)
 }
 
 /// Takes what another node has signed as that node says, and everything else as it is.
@@ -86,6 +85,9 @@ async fn answer(app: &Arc<App>, mut request: Request, path: &str, origin: &Origi
     match check_block(app, admitted, path).await {
         Ok(Admitted::Preflight) => preflight(&request),
         Ok(Admitted::Caller(caller)) => {
+            if let Some(log) = request.extensions().get::<RequestLog>() {
+                log.set_client(&caller.client.id);
+            }
             let set_cookie = caller.set_cookie.clone();
             request.extensions_mut().insert(*caller);
             let (mut response, is_here) = run_where_its_session_is(app, request, path, next).await;
@@ -143,8 +145,9 @@ fn find_source(
     let headers = request.headers();
     host::check(request.version(), request.uri(), headers, &app.settings)?;
     if *origin == Origin::Foreign && !origin::is_open(matched_path(request)) {
-        let refused = headers.get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
-        refused.inspect(|refused| app.refused_origins.report(refused, &app.settings.origins));
+        if let Some(refused) = headers.get(header::ORIGIN) {
+            app.refused_origins.report(origin::plain_origin(refused), &app.settings.origins);
+        }
         let message = "This origin may not use the API. The operator can list it under `server.origins`.";
         return Err(ApiError::new(ErrorType::Unavailable, message));
     }

@@ -30,6 +30,7 @@ mod quota;
 mod rate_limit;
 mod refusals;
 mod refused_origins;
+mod request_log;
 mod routes;
 mod session_token;
 mod shared_limits;
@@ -41,7 +42,7 @@ mod watch_feed;
 mod web;
 
 pub use app::{App, ServerParts, Settings};
-pub use deck::{AuditFeed, AuditLogHandle, Operations, RegistryChange, ToolChange};
+pub use deck::{AuditFeed, AuditLogHandle, LogFilter, LogLevels, Operations, RegistryChange, ToolChange};
 pub use forwarded::{MAX_HOP_BYTES, MAX_HOPS, Source, TrustedProxies};
 pub use identity::{ApiKey, Identity, TokenError, TokenKey, TokenRules};
 pub use listen::serve;

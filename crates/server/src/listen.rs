@@ -38,6 +38,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     app.sample_metrics();
+    app.evaluate_alarms();
     let mut sampling = std::pin::pin!(app.sample_metrics_periodically());
     loop {
         // Without a free slot, connections wait in the operating system's queue.
@@ -80,6 +81,8 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         let open = app.settings.max_connections - slots.available_permits() + app.admission.open_calls();
         tracing::warn!(open, "connections still open after the drain timeout");
     }
+    app.sample_metrics();
+    app.charts.save();
 }
 
 type Accepted = (TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);

@@ -99,6 +99,19 @@ pub(crate) fn is_open(route: &str) -> bool {
     OPEN_PATHS.contains(&route)
 }
 
+/// Longer ones are no origins.
+const MAX_ORIGIN_BYTES: usize = 260;
+
+/// An origin for the log: as it came, or `invalid` for what is none, in which a client could have put anything.
+pub(crate) fn plain_origin(origin: &HeaderValue) -> &str {
+    let is_origin = |text: &&str| {
+        let authority = text.split_once("://").map(|(_, authority)| authority);
+        text.len() <= MAX_ORIGIN_BYTES
+            && (*text == "null" || authority.is_some_and(|rest| !rest.contains(['/', '@', '?', '#'])))
+    };
+    origin.to_str().ok().filter(is_origin).unwrap_or("invalid")
+}
+
 /// Only an origin as browsers write it counts: scheme, host and perhaps a port.
 fn is_loopback(origin: &str) -> bool {
     let Ok(url) = Url::parse(origin) else { return false };
@@ -197,6 +210,19 @@ mod tests {
         ] {
             assert_eq!(at(foreign, "127.0.0.1:8080", &local), Origin::Foreign, "{foreign}");
         }
+    }
+
+    #[test]
+    fn only_what_is_an_origin_is_logged_as_it_came() {
+        let plain = |text: &str| plain_origin(&HeaderValue::from_str(text).unwrap()).to_owned();
+        for origin in ["https://shop.example:8443", "http://[::1]:5173", "null", "chrome-extension://abc"] {
+            assert_eq!(plain(origin), origin);
+        }
+        for other in ["https://ann:sesame@shop.example", "https://shop.example/?ticket=sesame", "sesame", ""]
+        {
+            assert_eq!(plain(other), "invalid", "{other}");
+        }
+        assert_eq!(plain(&format!("https://{}", "a".repeat(MAX_ORIGIN_BYTES))), "invalid");
     }
 
     #[test]

@@ -1,45 +1,108 @@
 //! Tells the operator which origins were refused, with the line that would allow them.
+//!
+//! Each is told of at once, and what follows within a minute is counted: a page tries again and again, and pages may be
+//! many. However many there are, there are a few lines a minute and a few names in memory.
 
-use std::time::Instant;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::rate_limit::RateLimiter;
+/// Origins that are told of by name within a minute. Further ones are only counted.
+const MAX_ORIGINS: usize = 10;
+const WINDOW: Duration = Duration::from_secs(60);
 
-/// A page tries again and again, and pages may be many.
-const MAX_REPORTS_PER_MINUTE: u32 = 10;
-/// Longer ones are no origins.
-const MAX_ORIGIN_BYTES: usize = 260;
-
+#[derive(Default)]
 pub(crate) struct RefusedOrigins {
-    of_origin: RateLimiter,
-    of_all: RateLimiter,
+    counts: Mutex<Counts>,
 }
 
-impl Default for RefusedOrigins {
-    fn default() -> Self {
-        let of_all = RateLimiter::per_minute(MAX_REPORTS_PER_MINUTE);
-        Self { of_origin: RateLimiter::per_minute(1), of_all }
-    }
+#[derive(Default)]
+struct Counts {
+    origins: HashMap<String, Count>,
+    /// Of origins that are not among those.
+    others: Option<Count>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    since: Instant,
+    /// Refusals that no line has told of.
+    untold: u64,
+}
+
+/// A line to write.
+#[derive(Debug, PartialEq, Eq)]
+enum Report {
+    First { origin: String },
+    Repeated { origin: String, times: u64 },
+    Others { times: u64 },
 }
 
 impl RefusedOrigins {
-    /// Logs a refused origin, once in a minute.
+    /// Logs a refused origin, or counts it.
     pub(crate) fn report(&self, origin: &str, listed: &[String]) {
-        if !self.is_due(origin, Instant::now()) {
-            return;
-        }
-        match line_to_add(origin, listed) {
-            Some(line) => tracing::warn!(origin, add = %line, "origin refused"),
-            None => tracing::warn!(
-                origin,
-                "origin refused; it cannot be listed, serve the page over http or https"
-            ),
+        if let Some(report) = self.count(origin, Instant::now()) {
+            report.write(listed);
         }
     }
 
-    fn is_due(&self, origin: &str, now: Instant) -> bool {
-        origin.len() <= MAX_ORIGIN_BYTES
-            && self.of_origin.acquire(origin, now).is_ok()
-            && self.of_all.acquire("", now).is_ok()
+    /// Logs what was counted and is a minute old. Called every few seconds.
+    pub(crate) fn report_repeated(&self, listed: &[String]) {
+        for report in self.take_due(Instant::now()) {
+            report.write(listed);
+        }
+    }
+
+    fn count(&self, origin: &str, now: Instant) -> Option<Report> {
+        let mut counts = self.lock();
+        let Counts { origins, others } = &mut *counts;
+        if let Some(count) = origins.get_mut(origin) {
+            count.untold = count.untold.saturating_add(1);
+            return None;
+        }
+        if origins.len() >= MAX_ORIGINS {
+            let count = others.get_or_insert(Count { since: now, untold: 0 });
+            count.untold = count.untold.saturating_add(1);
+            return None;
+        }
+        origins.insert(origin.to_owned(), Count { since: now, untold: 0 });
+        Some(Report::First { origin: origin.to_owned() })
+    }
+
+    fn take_due(&self, now: Instant) -> Vec<Report> {
+        let mut counts = self.lock();
+        let is_due = |count: &Count| now.saturating_duration_since(count.since) >= WINDOW;
+        let due = counts.origins.extract_if(|_, count| is_due(count));
+        let mut reports: Vec<Report> = due
+            .filter(|(_, count)| count.untold > 0)
+            .map(|(origin, count)| Report::Repeated { origin, times: count.untold })
+            .collect();
+        let others = counts.others.take_if(|count| is_due(count));
+        reports.extend(others.map(|count| Report::Others { times: count.untold }));
+        reports
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Report {
+    fn write(&self, listed: &[String]) {
+        match self {
+            Self::First { origin } => match line_to_add(origin, listed) {
+                Some(line) => tracing::warn!(origin, add = %line, "origin refused"),
+                None => tracing::warn!(
+                    origin,
+                    "origin refused; it cannot be listed, serve the page over http or https"
+                ),
+            },
+            Self::Repeated { origin, times } => {
+                let line = line_to_add(origin, listed);
+                tracing::warn!(origin, times, add = line, "origin refused again");
+            }
+            Self::Others { times } => tracing::warn!(times, "further origins refused"),
+        }
     }
 }
 
@@ -62,20 +125,36 @@ mod tests {
             line_to_add("https://shop.example:8443", &listed).as_deref(),
             Some(r#"[server] origins = ["https://a.example","https://shop.example:8443"]"#)
         );
-        for none in ["null", "file://", "chrome-extension://abc", "evil", ""] {
+        for none in ["null", "file://", "chrome-extension://abc", "invalid", ""] {
             assert_eq!(line_to_add(none, &listed), None, "{none}");
         }
     }
 
     #[test]
-    fn refused_origins_are_reported_once_in_a_minute_and_a_few_of_all() {
+    fn a_refused_origin_is_told_of_once_and_then_counted() {
+        let refused = RefusedOrigins::default();
+        let (origin, now) = ("https://a.example".to_owned(), Instant::now());
+        assert_eq!(refused.count(&origin, now), Some(Report::First { origin: origin.clone() }));
+        for _ in 0..1_000 {
+            assert_eq!(refused.count(&origin, now), None);
+        }
+        assert_eq!(refused.take_due(now + WINDOW / 2), []);
+        let repeated = Report::Repeated { origin: origin.clone(), times: 1_000 };
+        assert_eq!(refused.take_due(now + WINDOW), [repeated]);
+        assert_eq!(refused.take_due(now + 2 * WINDOW), [], "each refusal is counted once");
+        assert_eq!(refused.count(&origin, now + WINDOW), Some(Report::First { origin }));
+        assert_eq!(refused.take_due(now + 2 * WINDOW), [], "it was not refused again");
+    }
+
+    #[test]
+    fn a_flood_of_origins_is_a_few_lines_a_count_and_a_few_names() {
         let refused = RefusedOrigins::default();
         let now = Instant::now();
-        assert!(refused.is_due("https://a.example", now));
-        assert!(!refused.is_due("https://a.example", now));
-        let due = (0..100).filter(|number| refused.is_due(&format!("https://{number}.example"), now)).count();
-        assert_eq!(due, MAX_REPORTS_PER_MINUTE as usize - 1);
-        assert!(refused.is_due("https://a.example", now + std::time::Duration::from_secs(61)));
-        assert!(!RefusedOrigins::default().is_due(&"a".repeat(MAX_ORIGIN_BYTES + 1), now));
+        let told = |number: &u32| refused.count(&format!("https://{number}.example"), now).is_some();
+        assert_eq!((0..100_000).filter(told).count(), MAX_ORIGINS);
+        assert_eq!(refused.lock().origins.len(), MAX_ORIGINS);
+        let times = 100_000 - MAX_ORIGINS as u64;
+        assert_eq!(refused.take_due(now + WINDOW), [Report::Others { times }]);
+        assert!(refused.lock().origins.is_empty(), "new origins are told of again");
     }
 }

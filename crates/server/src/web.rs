@@ -308,7 +308,10 @@ mod tests {
             at_times.contains("class RecordPanel") && !chat.contains("class RecordPanel"),
             "so is a record"
         );
-        assert!(!chat.contains("class MessageActions"), "ratings are the page's own");
+        assert!(
+            at_times.contains("class MessageActions") && !chat.contains("class MessageActions"),
+            "and so are ratings"
+        );
         for line in [chat, voice, at_times].into_iter().flat_map(|script| script.lines()) {
             assert!(!line.starts_with("//") && !line.starts_with('*'), "a comment is left: {line}");
         }

@@ -22,6 +22,8 @@ pub struct AuditLogHandle {
     pub path: PathBuf,
     /// The name of its chain in the store.
     pub node: String,
+    /// The file that verifying compares the ends of closed segments with.
+    pub seal_file: Option<PathBuf>,
 }
 
 /// Writes the audit log and forwards its events to live readers.
@@ -59,6 +61,11 @@ impl AuditFeed {
     /// Waits until everything recorded is in the file. Blocks.
     pub(crate) fn flush(&self) {
         self.log.flush();
+    }
+
+    /// Events that could not be written and are not yet mentioned in the log.
+    pub(crate) fn lost(&self) -> u64 {
+        self.log.lost()
     }
 }
 

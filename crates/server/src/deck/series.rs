@@ -1,7 +1,7 @@
 //! Metrics over time: samples in two ring buffers, for the last hour and the last two days.
 //!
 //! Counters since the start become differences between samples, and percentiles are those of the answers between them,
-//! so that a chart shows the current load.
+//! so that a chart shows the current load. Samples outlive a restart (`history.rs`): counters go on from where they were.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,16 @@ use quarterdeck_runtime::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::history::{History, SavedSample};
+
 pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 const HOUR_SAMPLES: usize = 360;
+const HOUR_MS: u64 = 3_600_000;
 /// Samples per sample of the longer ring: five minutes.
 const COARSE_FACTOR: u64 = 30;
 /// Two days of coarse samples.
 const DAYS_SAMPLES: usize = 576;
+const DAYS_MS: u64 = 48 * HOUR_MS;
 /// Tools per sample; the busiest are kept.
 const MAX_TOOLS: usize = 200;
 
@@ -66,10 +70,13 @@ pub(crate) struct Series {
 #[derive(Default)]
 struct Rings {
     taken: u64,
+    /// What earlier processes had counted, which this one begins at zero again.
+    before: Option<Sample>,
     hour: VecDeque<Sample>,
     days: VecDeque<Sample>,
 }
 
+#[derive(Clone)]
 struct Sample {
     at_ms: u64,
     text: u64,
@@ -109,36 +116,66 @@ impl Series {
             tools.truncate(MAX_TOOLS);
             tools.sort_by(|one, other| one.0.cmp(&other.0));
         }
+        let mut rings = self.lock();
+        let before = rings.before.clone();
         let sample = |previous: Option<&Sample>| {
             let points = tools.iter().map(|(tool, counters)| {
-                let ToolCounters { calls, errors, refused, .. } = *counters;
+                let ToolSample { calls, errors, refused, .. } = counted(tool, counters, before.as_ref());
                 // Nothing is known before the very first sample.
                 let new = previous.map_or(0, |previous| calls.saturating_sub(previous.of(tool).calls));
                 (tool.clone(), ToolSample { calls, errors, refused, percentiles: last(tool, new) })
             });
             Sample { at_ms, text: counters.text, voice: counters.voice, tools: points.collect() }
         };
-        let mut rings = self.lock();
         if rings.taken.is_multiple_of(COARSE_FACTOR) {
             let coarse = sample(rings.days.back());
-            push(&mut rings.days, coarse, DAYS_SAMPLES);
+            push(&mut rings.days, coarse, DAYS_SAMPLES, DAYS_MS);
         }
         let fine = sample(rings.hour.back());
-        push(&mut rings.hour, fine, HOUR_SAMPLES);
+        push(&mut rings.hour, fine, HOUR_SAMPLES, HOUR_MS);
         rings.taken += 1;
     }
 
-    /// Calls within the last hour, or since the start.
+    /// Calls within the last hour, or since the first sample.
     pub(crate) fn recent_calls(&self, now: &Counters) -> BTreeMap<Arc<str>, RecentCalls> {
         let rings = self.lock();
-        // Only a full ring starts after the server did.
-        let first = rings.hour.front().filter(|_| rings.hour.len() == HOUR_SAMPLES);
+        let first = rings.hour.front();
         let each = now.tools.iter().map(|(tool, counters)| {
             let before = first.map(|first| first.of(tool)).unwrap_or_default();
-            let calls = counters.calls.saturating_sub(before.calls);
-            (tool.clone(), RecentCalls { calls, errors: counters.errors.saturating_sub(before.errors) })
+            let now = counted(tool, counters, rings.before.as_ref());
+            let calls = now.calls.saturating_sub(before.calls);
+            (tool.clone(), RecentCalls { calls, errors: now.errors.saturating_sub(before.errors) })
         });
         each.collect()
+    }
+
+    /// Goes on with the samples of an earlier process, but for those that are too old, or from a clock that was ahead.
+    pub(super) fn restore(&self, history: History, now_ms: u64) {
+        let mut rings = self.lock();
+        let ring = |saved: Vec<SavedSample>, max: usize, max_age: u64| {
+            let recent = saved.into_iter().filter(|sample| {
+                sample.at_ms <= now_ms && now_ms - sample.at_ms <= max_age && sample.tools.len() <= MAX_TOOLS
+            });
+            let mut ring: VecDeque<Sample> = recent.map(Sample::from).collect();
+            ring.drain(..ring.len().saturating_sub(max));
+            ring
+        };
+        rings.hour = ring(history.hour, HOUR_SAMPLES, HOUR_MS);
+        rings.days = ring(history.days, DAYS_SAMPLES, DAYS_MS);
+        let latest =
+            [rings.hour.back(), rings.days.back()].into_iter().flatten().max_by_key(|last| last.at_ms);
+        rings.before = latest.cloned();
+    }
+
+    /// Whether the sample that was just taken is a coarse one, with which samples are saved.
+    pub(super) fn is_coarse(&self) -> bool {
+        self.lock().taken % COARSE_FACTOR == 1
+    }
+
+    pub(super) fn history(&self) -> History {
+        let rings = self.lock();
+        let saved = |ring: &VecDeque<Sample>| ring.iter().map(SavedSample::from).collect();
+        History::new(saved(&rings.hour), saved(&rings.days))
     }
 
     /// The samples of a range after a time, in columns.
@@ -180,6 +217,46 @@ impl Sample {
     }
 }
 
+/// A tool's counters, those of earlier processes included.
+fn counted(tool: &str, counters: &ToolCounters, before: Option<&Sample>) -> ToolSample {
+    let before = before.map(|before| before.of(tool)).unwrap_or_default();
+    ToolSample {
+        calls: before.calls + counters.calls,
+        errors: before.errors + counters.errors,
+        refused: before.refused + counters.refused,
+        percentiles: None,
+    }
+}
+
+impl From<SavedSample> for Sample {
+    fn from(saved: SavedSample) -> Self {
+        let tools = saved.tools.into_iter().map(|(tool, [calls, errors, refused], percentiles)| {
+            let percentiles = percentiles.map(|(p50, p95, tokens_average, tokens_p95)| Percentiles {
+                p50,
+                p95,
+                tokens_average,
+                tokens_p95,
+            });
+            (tool, ToolSample { calls, errors, refused, percentiles })
+        });
+        let mut tools: Vec<_> = tools.collect();
+        tools.sort_by(|one, other| one.0.cmp(&other.0));
+        Self { at_ms: saved.at_ms, text: saved.text, voice: saved.voice, tools }
+    }
+}
+
+impl From<&Sample> for SavedSample {
+    fn from(sample: &Sample) -> Self {
+        let tools = sample.tools.iter().map(|(tool, sample)| {
+            let percentiles = sample.percentiles.map(|percentiles| {
+                (percentiles.p50, percentiles.p95, percentiles.tokens_average, percentiles.tokens_p95)
+            });
+            (tool.clone(), [sample.calls, sample.errors, sample.refused], percentiles)
+        });
+        Self { at_ms: sample.at_ms, text: sample.text, voice: sample.voice, tools: tools.collect() }
+    }
+}
+
 fn tool_columns(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> ToolColumns {
     let pairs: Vec<(ToolSample, Option<ToolSample>)> = wanted
         .iter()
@@ -206,8 +283,10 @@ fn tool_columns(tool: &str, wanted: &[(&Sample, Option<&Sample>)]) -> ToolColumn
     }
 }
 
-fn push(ring: &mut VecDeque<Sample>, sample: Sample, max: usize) {
-    if ring.len() == max {
+/// After a pause, the oldest are too old before the ring is full.
+fn push(ring: &mut VecDeque<Sample>, sample: Sample, max: usize, max_age: u64) {
+    let is_too_old = |first: &Sample| sample.at_ms.saturating_sub(first.at_ms) > max_age;
+    while ring.len() >= max || ring.front().is_some_and(is_too_old) {
         ring.pop_front();
     }
     ring.push_back(sample);
@@ -291,6 +370,40 @@ mod tests {
             "a coarse sample covers five minutes, not the last ten seconds"
         );
         assert_eq!(series.recent_calls(&counters(20_000, 0))["probe"].calls, HOUR_SAMPLES as u64);
+    }
+
+    #[test]
+    fn charts_go_on_after_a_restart_although_counters_begin_anew() {
+        let (before, after) = (Series::default(), Series::default());
+        before.record_growing(10_000, &counters(0, 0));
+        before.record_growing(20_000, &counters(5, 1));
+        after.restore(before.history(), 60_000);
+        assert_eq!(after.json(Range::Hour, 0), before.json(Range::Hour, 0));
+        // The new process has counted two calls of its own, and then one more.
+        after.record_growing(60_000, &counters(2, 1));
+        after.record_growing(70_000, &counters(3, 1));
+        let columns = after.json(Range::Hour, 0);
+        assert_eq!(columns["at"], json!([10_000, 20_000, 60_000, 70_000]));
+        assert_eq!(columns["tools"]["probe"]["calls"], json!([0, 5, 2, 1]));
+        assert_eq!(columns["tools"]["probe"]["errors"], json!([0, 1, 1, 0]));
+        assert_eq!(after.recent_calls(&counters(4, 1))["probe"], RecentCalls { calls: 9, errors: 2 });
+        // A second restart, much later: nothing of the last hour is left, and the days are.
+        let later = Series::default();
+        later.restore(after.history(), 60_000 + 2 * HOUR_MS);
+        assert_eq!(later.json(Range::Hour, 0)["at"], json!([]));
+        assert_eq!(later.json(Range::Days, 0)["at"], json!([10_000, 60_000]));
+        later.record_growing(60_000 + 2 * HOUR_MS, &counters(1, 0));
+        assert_eq!(later.json(Range::Days, 60_000)["tools"]["probe"]["calls"], json!([1]));
+    }
+
+    #[test]
+    fn samples_from_a_clock_that_was_ahead_are_left_out() {
+        let (before, after) = (Series::default(), Series::default());
+        before.record_growing(1_000, &counters(1, 0));
+        before.record_growing(9_000_000, &counters(2, 0));
+        after.restore(before.history(), 2_000);
+        assert_eq!(after.json(Range::Hour, 0)["at"], json!([]), "the ring let the first go as too old");
+        assert_eq!(after.json(Range::Days, 0)["at"], json!([1_000]));
     }
 
     #[test]

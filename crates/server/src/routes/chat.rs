@@ -20,6 +20,7 @@ use crate::error::ApiError;
 use crate::file_link::FileLinks;
 use crate::input::{self, Id};
 use crate::quota::Permit;
+use crate::request_log::{LoggedEncoder, RequestLog};
 use crate::stream;
 use crate::stream::shown::ShownEncoder;
 use crate::stream::ui::{StreamPart, UiMessageEncoder};
@@ -115,6 +116,7 @@ enum Target {
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    log: RequestLog,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -140,25 +142,32 @@ pub(super) async fn post(
         ChatAction::Regenerate => app.text.regenerate(&user, address).await?,
         ChatAction::Decide(replies) => app.text.resolve_confirmations(&user, address, replies).await?,
     };
-    Ok(stream_response(app, &caller, reader, permit))
+    Ok(stream_response(app, &caller, log, reader, permit))
 }
 
 /// `GET /api/chat/{id}/stream`: the current answer from its start.
 pub(super) async fn resume(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    log: RequestLog,
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let user = caller.user(situation(&headers, None));
     let permit = app.admission.admit_stream(&caller.client.id, &caller.source)?;
     match app.text.follow(&user, Address::Chat(&id)).await? {
-        Some(reader) => Ok(stream_response(app, &caller, reader, permit)),
+        Some(reader) => Ok(stream_response(app, &caller, log, reader, permit)),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
 
-fn stream_response(app: Arc<App>, caller: &Caller, reader: Reader, permit: Permit) -> Response {
+fn stream_response(
+    app: Arc<App>,
+    caller: &Caller,
+    log: RequestLog,
+    reader: Reader,
+    permit: Permit,
+) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
@@ -170,8 +179,11 @@ fn stream_response(app: Arc<App>, caller: &Caller, reader: Reader, permit: Permi
     let show = app.settings.page.load().show;
     let encoder = UiMessageEncoder::new(FileLinks::new(app, ""), tokens);
     let body = match show.is_all() {
-        true => stream::body(reader, encoder, Some(permit)),
-        false => stream::body(reader, ShownEncoder::new(encoder, show), Some(permit)),
+        true => stream::body(reader, LoggedEncoder { log, encoder }, Some(permit)),
+        false => {
+            let encoder = ShownEncoder::new(encoder, show);
+            stream::body(reader, LoggedEncoder { log, encoder }, Some(permit))
+        }
     };
     (headers, body).into_response()
 }

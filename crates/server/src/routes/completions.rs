@@ -24,6 +24,7 @@ use crate::error::ApiError;
 use crate::input;
 use crate::model_trouble::upstream_error;
 use crate::quota::Permit;
+use crate::request_log::{LoggedEncoder, RequestLog};
 use crate::stream::openai::{ChunkEncoder, Completion, CompletionCollector, CompletionHead, StreamItem};
 use crate::stream::opening::read_opening;
 use crate::stream::{self, held_body};
@@ -71,16 +72,23 @@ struct RequestMessageShape {
 pub(super) async fn post(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    log: RequestLog,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    match answer(&app, &caller, &headers, body).await {
+    match answer(&app, &caller, log, &headers, body).await {
         Ok(response) => response,
         Err(error) => error.openai(),
     }
 }
 
-async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> Result<Response, ApiError> {
+async fn answer(
+    app: &App,
+    caller: &Caller,
+    log: RequestLog,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
     let body = input::json(app, body).await?;
     let model = models::check(&body["model"])?;
     let (before, text) = conversation(&body)?;
@@ -104,19 +112,27 @@ async fn answer(app: &App, caller: &Caller, headers: &HeaderMap, body: Body) -> 
             (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
             (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         ];
-        let mut encoder = ChunkEncoder::new(head, with_usage);
+        let mut encoder = LoggedEncoder { log, encoder: ChunkEncoder::new(head, with_usage) };
         let opening = read_opening(&mut reader, &mut encoder).await;
         let opening = opening.map_err(|failure| upstream_error(&failure, false))?;
         return Ok((headers, stream::body_after(opening, reader, encoder, Some(permit))).into_response());
     }
-    collect(&mut reader, &head, permit).await
+    collect(&mut reader, &log, &head, permit).await
 }
 
 /// Waits for the whole answer, which holds its permit until it is sent.
-async fn collect(reader: &mut Reader, head: &CompletionHead, permit: Permit) -> Result<Response, ApiError> {
+async fn collect(
+    reader: &mut Reader,
+    log: &RequestLog,
+    head: &CompletionHead,
+    permit: Permit,
+) -> Result<Response, ApiError> {
     let mut collector = CompletionCollector::default();
     while let Some(events) = reader.next().await {
-        events.iter().for_each(|event| collector.add(event));
+        for event in &events {
+            log.see(event);
+            collector.add(event);
+        }
     }
     if let Some(failure) = &collector.failure {
         return Err(upstream_error(failure, collector.has_called));

@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use quarterdeck_alerts::MessageCounts;
 use quarterdeck_contracts::ErrorType;
 use quarterdeck_runtime::host_health_json;
 use schemars::JsonSchema;
@@ -43,6 +44,8 @@ struct MetricsShape {
     tools: BTreeMap<String, ToolTotalsShape>,
     /// By provider/model.
     models: BTreeMap<String, ModelTotalsShape>,
+    /// By provider/model.
+    voice: BTreeMap<String, VoiceTotalsShape>,
     versions: BTreeMap<String, ToolTotalsShape>,
     sessions: Numbers,
     audit: Numbers,
@@ -61,10 +64,21 @@ struct MetricsShape {
 #[expect(dead_code, reason = "only its schema is used")]
 struct ProcessShape {
     connections: Numbers,
+    alarms: AlarmNumbersShape,
     memory: Numbers,
     /// This node among those that share a store, or null.
     #[schemars(schema_with = "nullable_object")]
     node: Option<serde_json::Value>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct AlarmNumbersShape {
+    /// How many fire.
+    firing: u64,
+    /// What has become of messages about them.
+    messages: Numbers,
 }
 
 #[derive(JsonSchema)]
@@ -92,6 +106,16 @@ struct ModelTotalsShape {
     /// Whether the last request failed; absent for a model that is no longer configured.
     #[schemars(default)]
     is_failing: bool,
+}
+
+/// The spoken answers of a voice model since the start.
+#[derive(JsonSchema)]
+#[schemars(inline, rename_all = "camelCase")]
+#[expect(dead_code, reason = "only its schema is used")]
+struct VoiceTotalsShape {
+    answers: u64,
+    /// Milliseconds from the end of the user's speech to the first audio, of the last thousand answers.
+    first_audio: Numbers,
 }
 
 #[derive(JsonSchema)]
@@ -140,17 +164,13 @@ pub(super) async fn get(
         Some(_) => return Err(ApiError::validation("`format` is `json` or `prometheus`.")),
         None => accepts.contains("text/plain") || accepts.contains("openmetrics"),
     };
+    if is_prometheus {
+        let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+        return Ok((kind, prometheus_text(&app)).into_response());
+    }
     let metrics = app.orchestrator.metrics();
     let health = app.registry.host_health();
     let upstreams = app.operations.upstreams();
-    if is_prometheus {
-        let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
-        metrics.set_host_health(&health);
-        metrics.set_upstreams(&upstreams);
-        set_own_metrics(&app);
-        app.orchestrator.export_node_metrics();
-        return Ok((kind, metrics.prometheus()).into_response());
-    }
     let mut numbers = metrics.json();
     let memory = app.text.memory_use();
     numbers["handlers"] = host_health_json(&health);
@@ -163,8 +183,44 @@ pub(super) async fn get(
         }
     }
     numbers["connections"] = json!({ "refused": app.admission.refused_connections() });
+    numbers["alarms"] = alarm_numbers(&app);
     numbers["memory"] = json!({ "answers": memory.answers, "conversations": memory.conversations });
     Ok(Json(numbers).into_response())
+}
+
+/// All series, as Prometheus and the alert rules read them.
+pub(crate) fn prometheus_text(app: &App) -> String {
+    let metrics = app.orchestrator.metrics();
+    metrics.set_host_health(&app.registry.host_health());
+    metrics.set_upstreams(&app.operations.upstreams());
+    set_own_metrics(app);
+    set_alarm_metrics(app);
+    app.orchestrator.export_node_metrics();
+    metrics.prometheus()
+}
+
+fn alarm_numbers(app: &App) -> serde_json::Value {
+    let messenger = app.operations.messenger.as_ref();
+    let MessageCounts { delivered, failed, given_up, waiting } =
+        messenger.map(|messenger| messenger.counts()).unwrap_or_default();
+    json!({
+        "firing": app.count_firing_alarms(),
+        "messages": { "delivered": delivered, "failed": failed, "givenUp": given_up, "waiting": waiting },
+    })
+}
+
+fn set_alarm_metrics(app: &App) {
+    let metrics = app.orchestrator.metrics();
+    let help = "Alarms that fire.";
+    metrics.set_gauge("quarterdeck_alarms_firing", help, app.count_firing_alarms() as f64);
+    let Some(messenger) = &app.operations.messenger else { return };
+    let MessageCounts { delivered, failed, given_up, .. } = messenger.counts();
+    let help = "Messages about alarms that the webhook has taken.";
+    metrics.set_counter("quarterdeck_alarm_messages_delivered_total", help, delivered);
+    let help = "Attempts to reach the webhook that failed.";
+    metrics.set_counter("quarterdeck_alarm_messages_failed_total", help, failed);
+    let help = "Messages about alarms that were given up.";
+    metrics.set_counter("quarterdeck_alarm_messages_given_up_total", help, given_up);
 }
 
 /// The server's own, which it counts itself.
@@ -197,6 +253,9 @@ pub(super) fn describe() -> Operation {
             "tokens": { "input": 401200, "cached": 322000, "uncached": 79200, "cacheWrite": 0, "output": 9100 },
             "isFailing": false,
         } },
+        "voice": { "gemini/live": {
+            "answers": 212, "firstAudio": { "avg": 712.4, "p50": 655, "p95": 1320, "p99": 2210 },
+        } },
         "versions": { "1.0.3fa9c2e1": { "calls": 120, "errors": 2, "p95": 41, "tokensAverage": 80 } },
         "mcp": { "requests": { "tools/list": { "ok": 12 }, "tools/call": { "ok": 310, "tool_error": 4 } } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
@@ -208,6 +267,7 @@ pub(super) fn describe() -> Operation {
             "state": "connected", "restarts": 1, "driftedTools": 0,
         } },
         "connections": { "refused": 0 },
+        "alarms": { "firing": 0, "messages": { "delivered": 0, "failed": 0, "givenUp": 0, "waiting": 0 } },
         "memory": { "answers": 5120, "conversations": 204800 },
         "node": {
             "name": "one", "mayWrite": true, "heartbeatAgeMs": 1400,

@@ -39,6 +39,7 @@ use quarterdeck_contracts::ErrorType;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::guard::guard;
+pub(crate) use metrics::prometheus_text;
 use route::Route;
 
 /// Every path with its handlers and descriptions.

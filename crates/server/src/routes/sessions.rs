@@ -25,6 +25,7 @@ use crate::error::ApiError;
 use crate::file_link::{FileLinks, LinkedFile};
 use crate::input::Id;
 use crate::page_settings::Shown;
+use crate::request_log::RequestLog;
 use crate::stream::data_part::DataPart;
 use crate::stream::{held_body, ui};
 
@@ -101,11 +102,13 @@ enum MessagePart<'a> {
 pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
+    log: RequestLog,
     headers: HeaderMap,
     Id(id): Id,
 ) -> Result<Response, ApiError> {
     let user = caller.user(situation(&headers, None));
     let view = app.text.view(&user, Address::Chat(&id)).await?.ok_or_else(not_found)?;
+    log.set_session(&view.id);
     let links = FileLinks::new(app.clone(), view.id.clone());
     let files = files_by_call(&links, &view);
     let shown = ShownParts { files: &files, show: app.settings.page.load().show };

@@ -20,6 +20,7 @@ use crate::app::App;
 use crate::caller::{Caller, situation};
 use crate::error::ApiError;
 use crate::input::QueryParams;
+use crate::request_log::RequestLog;
 use crate::surface::Surface;
 use crate::voice::{IncomingCall, TicketHolder};
 
@@ -35,6 +36,7 @@ pub(super) async fn get(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     QueryParams(Query { ticket }): QueryParams<Query>,
+    log: RequestLog,
     mut request: Request,
 ) -> Result<Response, ApiError> {
     if ticket.is_none() {
@@ -51,10 +53,12 @@ pub(super) async fn get(
         Some(ticket) => redeem(&app, &ticket, &caller).await?,
         None => caller.client,
     };
+    log.set_client(&client.id);
     let permit = app.admission.admit_call(&client.id, Some(&caller.source))?;
     let user = User { client, situation: situation(request.headers(), None) };
     let upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(IncomingCall { app, agent, user, permit }.run_after(upgrade));
+    let line = log.into_call();
+    tokio::spawn(IncomingCall { app, agent, user, permit, line }.run_after(upgrade));
     let headers = [
         (header::UPGRADE, HeaderValue::from_static("websocket")),
         (header::CONNECTION, HeaderValue::from_static("upgrade")),
@@ -130,7 +134,8 @@ pub(super) fn describe() -> Operation {
              \"drained\"}`, `interrupt`, `stop` and `ping`.\n\n\
              The server sends `ready {sessionId, resumeToken, resumed, toolsVersion, provider, audio}`, audio, \
              `transcript {role, text, final}`, `tool_call {callId, name, args}`, `tool_result {callId, ok, error?, \
-             duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, reason?, expires}`, \
+             duration, gates?}`, `confirmation_request {callId, token, tool, args, preview, reason?, expires, \
+             confirmBy?, code?}`, \
              `progress {callId, text}`, `pause`, `resume`, `interrupted`, `turn_complete`, `timeout {durationSeconds, timeoutUntil, \
              farewellMessage}`, `session_end {reason, closingMessage, textResponse}`, `message {data}`, `error \
              {error}`, `going_away {inMs}` and `pong`.\n\n\

@@ -433,12 +433,18 @@ fn confirmation(id: &str, request: &ConfirmationRequest, out: &mut Vec<u8>) {
 
 /// The same part in the stream and in a stored conversation.
 pub(crate) fn confirmation_part<'a>(id: &'a str, token: &str, request: &ConfirmationRequest) -> DataPart<'a> {
-    let ConfirmationRequest { tool, args, preview, reason, expires, .. } = request;
+    let ConfirmationRequest { tool, args, preview, reason, expires, confirm_by, code, .. } = request;
     let mut data = json!({
         "callId": id, "token": token, "tool": tool, "args": args, "preview": preview, "expires": expires,
     });
     if let Some(reason) = reason {
         data["reason"] = json!(reason);
+    }
+    if !confirm_by.is_any() {
+        data["confirmBy"] = json!(confirm_by);
+    }
+    if let Some(code) = code {
+        data["code"] = json!(code.expose());
     }
     ServerData::Confirmation.part(Some(id), data)
 }
@@ -545,6 +551,17 @@ mod tests {
         assert_eq!(part(&request)["data"]["reason"], "It is a lot.");
         request.reason = None;
         assert_eq!(part(&request)["data"].get("reason"), None);
+        assert_eq!(part(&request)["data"].get("confirmBy"), None);
+    }
+
+    #[test]
+    fn a_confirmation_says_how_it_is_answered_where_that_is_demanded() {
+        let request: ConfirmationRequest = serde_json::from_value(json!({
+            "token": "qdc_1", "expires": 5, "tool": "pay", "args": {}, "preview": "Pay?", "confirmBy": "code", "code": "4170",
+        }))
+        .unwrap();
+        let data = json!(confirmation_part("c1", "qdc_1", &request))["data"].take();
+        assert_eq!((&data["confirmBy"], &data["code"]), (&json!("code"), &json!("4170")));
     }
 
     #[test]

@@ -14,10 +14,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::client_frame::Start;
+use super::counted_stream::CountedStream;
 use super::websocket_link::{FirstMessage, LIMITS, LinkContext, WebSocketLink};
 use crate::app::App;
 use crate::nodes::NoCall;
 use crate::quota::Permit;
+use crate::request_log::RequestLine;
 
 /// How long a client may take to send `start`.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,6 +35,7 @@ pub(crate) struct IncomingCall {
     pub(crate) agent: VoiceAgent,
     pub(crate) user: User,
     pub(crate) permit: Permit,
+    pub(crate) line: RequestLine,
 }
 
 impl IncomingCall {
@@ -45,7 +48,8 @@ impl IncomingCall {
         let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else {
             return tracing::error!("unexpected connection type");
         };
-        let socket = WebSocket::new(parts.io.into_inner(), Role::Server, LIMITS, &parts.read_buf);
+        let stream = CountedStream { stream: parts.io.into_inner(), log: self.line.log().clone() };
+        let socket = WebSocket::new(stream, Role::Server, LIMITS, &parts.read_buf);
         self.run(socket).await;
     }
 
@@ -54,9 +58,10 @@ impl IncomingCall {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let Self { app, agent, mut user, permit } = self;
+        let Self { app, agent, mut user, permit, line } = self;
         let client = user.client.id.clone();
-        let mut link = Box::new(WebSocketLink::new(socket, context(app.clone(), client.clone(), permit)));
+        let context = LinkContext { line, ..context(app.clone(), client.clone(), permit) };
+        let mut link = Box::new(WebSocketLink::new(socket, context));
         let first = tokio::select! {
             first = tokio::time::timeout(START_TIMEOUT, link.first()) => first,
             () = app.admission.wait_for_drain() => return link.close(CloseReason::Stopping).await,
@@ -102,7 +107,9 @@ where
         return tracing::warn!("call refused: voice is off or at capacity");
     };
     let socket = WebSocket::new(stream, Role::Server, LIMITS, arrived);
-    IncomingCall { app, agent, user, permit }.run(socket).await;
+    // It was no request of ours.
+    let line = RequestLine::default();
+    IncomingCall { app, agent, user, permit, line }.run(socket).await;
 }
 
 fn context(app: Arc<App>, client: String, permit: Permit) -> LinkContext {
@@ -112,6 +119,7 @@ fn context(app: Arc<App>, client: String, permit: Permit) -> LinkContext {
         show,
         resume_token: Box::new(move |session| app.identity.sign_for(PURPOSE, &[&client, session])),
         now_ms: Box::new(move || clock.now_ms()),
+        line: RequestLine::default(),
         _permit: Some(permit),
     }
 }

@@ -5,6 +5,7 @@
 
 mod call;
 mod client_frame;
+mod counted_stream;
 mod server_message;
 mod ticket;
 mod token_bucket;

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use quarterdeck_agents::voice::ServerMessage;
 use quarterdeck_contracts::{
-    Audio, ErrorType, Outcome, PROTOCOL_MESSAGE_TYPES, Speaker, ToolError, ToolResponse, message_type,
+    Audio, ConfirmBy, ConfirmationRequest, ErrorType, Outcome, PROTOCOL_MESSAGE_TYPES, Speaker, ToolError,
+    ToolResponse, message_type,
 };
 use quarterdeck_runtime::Block;
 use quarterdeck_runtime::gates::Trace;
@@ -108,6 +109,12 @@ pub(crate) enum VoiceMessage<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
         expires: u64,
+        /// How the user may answer; without it, in any way that the operator allows.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        confirm_by: Option<ConfirmBy>,
+        /// What the user may say to approve it. To be shown to the user, and never told to a model.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        code: Option<&'a str>,
     },
     Progress {
         call_id: &'a str,
@@ -215,15 +222,7 @@ impl<'a> VoiceMessage<'a> {
             ServerMessage::ToolResult { id, response, gates } => {
                 Self::tool_result(id, response, gates.filter(|_| context.show.gates))
             }
-            ServerMessage::ConfirmationRequest { id, request } => Self::ConfirmationRequest {
-                call_id: id,
-                token: request.token.as_ref().map(|token| token.expose()),
-                tool: &request.tool,
-                args: &request.args,
-                preview: &request.preview,
-                reason: request.reason.as_deref(),
-                expires: request.expires,
-            },
+            ServerMessage::ConfirmationRequest { id, request } => Self::confirmation(id, request),
             ServerMessage::Progress { id, text } => Self::Progress { call_id: id, text },
             ServerMessage::Partial { id, response } => {
                 let Outcome::Success(data) = &response.outcome else { return None };
@@ -275,6 +274,20 @@ impl<'a> VoiceMessage<'a> {
         serde_json::to_string(self).unwrap_or_default()
     }
 
+    fn confirmation(call_id: &'a str, request: &'a ConfirmationRequest) -> Self {
+        Self::ConfirmationRequest {
+            call_id,
+            token: request.token.as_ref().map(|token| token.expose()),
+            tool: &request.tool,
+            args: &request.args,
+            preview: &request.preview,
+            reason: request.reason.as_deref(),
+            expires: request.expires,
+            confirm_by: Some(request.confirm_by).filter(|confirm_by| !confirm_by.is_any()),
+            code: request.code.as_ref().map(|code| code.expose()),
+        }
+    }
+
     fn tool_result(call_id: &'a str, response: &'a ToolResponse, gates: Option<&Trace>) -> Self {
         let error = match &response.outcome {
             Outcome::Failure(error) => Some(ErrorSummary::new(error)),
@@ -320,8 +333,6 @@ fn pcm16(rate: u32) -> PcmFormat {
 
 #[cfg(test)]
 mod tests {
-    use quarterdeck_contracts::ConfirmationRequest;
-
     use super::*;
 
     fn message(value: &Value) -> Option<Value> {
@@ -329,6 +340,7 @@ mod tests {
             resume_token: Box::new(str::to_owned),
             now_ms: Box::new(|| 0),
             show: Shown::default(),
+            line: crate::request_log::RequestLine::default(),
             _permit: None,
         };
         VoiceMessage::new(&ServerMessage::Message(value), &context).map(|message| json!(message))
@@ -362,6 +374,7 @@ mod tests {
             resume_token: Box::new(str::to_owned),
             now_ms: Box::new(|| 0),
             show,
+            line: crate::request_log::RequestLine::default(),
             _permit: None,
         };
         let args = json!({ "day": "today" });

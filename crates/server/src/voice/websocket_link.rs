@@ -17,6 +17,7 @@ use super::token_bucket::TokenBucket;
 use crate::nodes::ClientCall;
 use crate::page_settings::Shown;
 use crate::quota::Permit;
+use crate::request_log::{End, RequestLine};
 
 /// Per message: more than a second of audio in base64, and any text.
 pub(super) const LIMITS: Limits = Limits { max_message_bytes: 64 << 10 };
@@ -41,6 +42,8 @@ pub(super) struct LinkContext {
     pub(super) now_ms: Box<dyn Fn() -> u64 + Send>,
     /// What is shown of tool calls.
     pub(super) show: Shown,
+    /// The line of the call in the log, written when the link is dropped.
+    pub(super) line: RequestLine,
     /// Held while the link is open.
     pub(super) _permit: Option<Permit>,
 }
@@ -267,6 +270,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for WebSocke
             server_message::send_audio(&mut self.socket, self.format, audio);
             return;
         }
+        if let ServerMessage::Ready { session_id, .. } = &message {
+            self.context.line.log().set_session(session_id);
+        }
         let hidden_call = VoiceMessage::hidden_call(&message, self.context.show);
         for message in hidden_call.into_iter().chain(VoiceMessage::new(&message, &self.context)) {
             let text = message.to_text();
@@ -301,6 +307,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> ClientLink for WebSocke
             CloseReason::Idle => (CloseCode(4002), "idle timeout"),
             CloseReason::Failed => (CloseCode::INTERNAL, "model unavailable"),
         };
+        if !matches!(self.disconnect, Some(Disconnect::Closed | Disconnect::Lost)) {
+            self.context.line.set_end(End::Complete);
+        }
         Box::pin(async move {
             // A client that does not read in time misses it.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, self.socket.finish(code, text)).await;

@@ -70,10 +70,15 @@ async fn every_example_of_a_body_works() {
         };
         for (name, example) in content["examples"].as_object().unwrap() {
             let answer = world.post(path, &example["value"]).send().await;
-            // The example's confirmation and answer do not exist, and its version is not stored.
+            // The example's confirmation, answer and alarm do not exist, its version is not stored, no conversation is kept, and the
+            // log is the test's.
             let expected = match path.as_str() {
                 "/api/confirmations" => 400,
-                "/api/deck/versions" | "/api/feedback" => 404,
+                "/api/deck/versions"
+                | "/api/deck/alarms/lift"
+                | "/api/deck/log-level"
+                | "/api/deck/unanswered/export"
+                | "/api/feedback" => 404,
                 _ => 200,
             };
             assert_eq!(answer.status, expected, "{path} {name}: {}", answer.text());
@@ -81,7 +86,7 @@ async fn every_example_of_a_body_works() {
             sent += 1;
         }
     }
-    assert_eq!(sent, 11);
+    assert_eq!(sent, 16);
 }
 
 #[tokio::test]
@@ -115,6 +120,9 @@ async fn responses_match_the_description() {
         ("/api/sessions/{id}", "none", 404),
         ("/api/sessions", "", 200),
         ("/api/deck/feedback", "", 200),
+        ("/api/deck/conversations", "", 200),
+        ("/api/deck/conversations/{id}", "none", 404),
+        ("/api/deck/unanswered", "", 200),
         ("/api/tools", "", 200),
         ("/api/tools/{id}", "probe", 200),
         ("/api/tools/{id}", "none", 404),

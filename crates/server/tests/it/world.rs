@@ -20,12 +20,12 @@ use quarterdeck_contracts::{
 use quarterdeck_mcp_server::{McpParts, McpServer, McpSettings};
 use quarterdeck_runtime::audit::AuditLog;
 use quarterdeck_runtime::{
-    AllowedDigests, Bundle, BundleFolder, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Registry,
-    RuntimeParts, SystemClock, VersionAdmin,
+    AllowedDigests, Bundle, BundleFolder, Clock, Hosts, NativeHost, NodeParts, Orchestrator, Policy,
+    Registry, RuntimeParts, SystemClock, VersionAdmin,
 };
 use quarterdeck_server::{
-    ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, RegistryChange, ServerParts, Settings,
-    ToolChange, WatchFeed, serve,
+    ApiKey, App, AuditFeed, AuditLogHandle, Identity, LogLevels, Operations, RegistryChange, ServerParts,
+    Settings, ToolChange, WatchFeed, serve,
 };
 use quarterdeck_store::MemoryStore;
 use quarterdeck_testkit::{Tree as Files, tree};
@@ -50,12 +50,21 @@ struct Plan {
     store: Arc<MemoryStore>,
     /// The name of a node, and the address that the others reach it by, if it is another one.
     node: Option<(String, Option<SocketAddr>)>,
+    policy: Policy,
 }
 
 impl Plan {
     fn new(settings: Settings, identity: Identity) -> Self {
         let (speaker, more) = (Some(EchoModel), Operations::default());
-        Self { settings, identity, speaker, more, store: Arc::default(), node: None }
+        Self {
+            settings,
+            identity,
+            speaker,
+            more,
+            store: Arc::default(),
+            node: None,
+            policy: Policy::default(),
+        }
     }
 }
 
@@ -130,8 +139,22 @@ impl World {
         Self::build(Plan { more, ..Plan::new(settings, identity) }).await
     }
 
+    /// A server whose log can be changed.
+    pub(crate) async fn with_log_levels(settings: Settings, levels: LogLevels) -> Self {
+        let identity = Identity::new(COOKIE_SECRET, None, Vec::new());
+        let more = Operations { log_levels: Some(Arc::new(levels)), ..Operations::default() };
+        Self::build(Plan { more, ..Plan::new(settings, identity) }).await
+    }
+
+    /// A server that keeps conversations for operators.
+    pub(crate) async fn keeping_conversations(retention: Duration) -> Self {
+        let identity = Identity::new(COOKIE_SECRET, None, Vec::new());
+        let policy = Policy { transcript_retention: Some(retention), ..Policy::default() };
+        Self::build(Plan { policy, ..Plan::new(Settings::default(), identity) }).await
+    }
+
     async fn build(plan: Plan) -> Self {
-        let Plan { settings, identity, speaker, more, store, node } = plan;
+        let Plan { settings, identity, speaker, more, store, node, policy } = plan;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let node_secret = node.as_ref().map(|_| NODE_SECRET.to_vec());
@@ -149,6 +172,7 @@ impl World {
             clock: clock.clone(),
             audit: feed.clone(),
             node,
+            policy,
             ..RuntimeParts::new(store.clone())
         });
         let registry = Arc::new(registry());
@@ -162,7 +186,8 @@ impl World {
         let resume = Arc::new(Semaphore::new(0));
         let text = text_agent(&orchestrator, &registry, &resume);
         let voice = speaker.map(|model| voice_agent(&orchestrator, &registry, model));
-        let audit = Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: name });
+        let audit =
+            Some(AuditLogHandle { feed: feed.clone(), path: path.clone(), node: name, seal_file: None });
         let versions = Some(Arc::new(versions));
         let operations = Operations { audit, change: Some(registry_change()), versions, ..more };
         let parts = ServerParts {

@@ -39,7 +39,7 @@ export async function request(path, options = {}) {
  * The responses by path.
  *
  * @typedef {{
- *   audit: Api.AuditPage, blocks: Api.BlockList, mcp: Api.UpstreamList, nodes: Api.NodeList, overview: Api.Overview,
+ *   alarms: Api.AlarmList, audit: Api.AuditPage, blocks: Api.BlockList, mcp: Api.UpstreamList, nodes: Api.NodeList, overview: Api.Overview,
  *   quarantines: Api.QuarantineList,
  *   registry: Api.RegistryView, series: Api.Series, sessions: Api.SessionList, tasks: Api.DeckTaskList,
  *   versions: Api.VersionList

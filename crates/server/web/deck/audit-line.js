@@ -3,7 +3,7 @@
 import { h } from '../shared/dom.js';
 import { duration } from '../shared/time.js';
 import { json } from '../shared/values.js';
-import { formatTime, shortId } from './format.js';
+import { formatMs, formatTime, shortId } from './format.js';
 
 /** @typedef {Record<string, any>} Line */
 
@@ -19,9 +19,15 @@ const steps = {
 };
 /** @type {Record<string, string>} */
 const actions = {
+  lift_alarm: 'lifted an alarm',
   lift_block: 'lifted a block',
+  log_level: 'changed the level of the log',
+  log_level_reverted: 'level of the log went back',
   end_session: 'ended a session',
   erase_client: 'erased a client',
+  open_conversation: 'opened a conversation',
+  list_unanswered: 'read the unanswered questions',
+  export_unanswered: 'exported unanswered questions',
   playground: 'tried a tool',
 };
 
@@ -36,6 +42,8 @@ export function tone(line) {
   if (line.event === 'tool_execution') return line.ok ? 'good' : line.how === 'refused' ? 'warn' : 'bad';
   if (line.event === 'confirmation') return line.step === 'approved' ? 'good' : 'warn';
   if (line.event === 'state_transition') return line.applied ? 'quiet' : 'warn';
+  if (line.event === 'answer_heard') return line.isInterrupted ? 'warn' : 'quiet';
+  if (line.event === 'alarm') return line.change === 'fired' ? 'bad' : 'quiet';
   if (line.event === 'audit_gap' || line.event === 'upstream_drifted') return 'bad';
   return line.event === 'upstream_lost' || line.event === 'upstream_refused' ? 'warn' : 'quiet';
 }
@@ -47,7 +55,7 @@ export function describe(line) {
   switch (line.event) {
     case 'tool_execution': {
       const outcome = line.ok ? (line.how ?? 'done') : `${line.how ?? 'failed'}: ${line.errorType ?? 'unknown'}`;
-      return `${line.toolId} ${outcome}`;
+      return `${line.toolId} ${outcome}${scheduled(line)}`;
     }
     case 'confirmation':
       return `${line.toolId ?? 'a call'}: ${steps[line.step] ?? line.step}`;
@@ -58,6 +66,8 @@ export function describe(line) {
         ? `state: ${asked.toLowerCase().replaceAll('_', ' ')}`
         : `state: ${asked} refused, ${line.reason ?? 'no reason given'}`;
     }
+    case 'answer_heard':
+      return heard(line);
     case 'session_start':
       return `session started in ${line.mode ?? 'unknown'} mode`;
     case 'session_resumed':
@@ -76,11 +86,28 @@ export function describe(line) {
       return `${line.toolId}: as imported again`;
     case 'upstream_refused':
       return `MCP server ${line.server}: ${line.request} refused`;
+    case 'alarm':
+      return `alarm ${line.alarm} ${line.change}`;
     case 'operator':
       return `an operator ${actions[line.action] ?? line.action}`;
     default:
       return String(line.event).replaceAll('_', ' ');
   }
+}
+
+/** How the latency scheduler has a voice call waited for, unless it just was. @param {Line} line */
+function scheduled(line) {
+  const step = Array.isArray(line.gates) ? line.gates.find((/** @type {any} */ step) => step.gate === 'latency') : null;
+  const { schedule, p50Ms } = step?.detail ?? {};
+  if (schedule === undefined || schedule === 'inline') return '';
+  return ` (${schedule === 'refuse' ? 'too slow' : schedule}, takes ${formatMs(p50Ms)})`;
+}
+
+/** How much of an answer the user has heard. @param {Line} line */
+function heard({ heardMs, ofMs, words, ofWords, isInterrupted }) {
+  const seconds = (/** @type {number} */ ms) => `${(ms / 1_000).toFixed(1)} s`;
+  const inWords = ofWords === undefined ? '' : `, ${words} of ${ofWords} words`;
+  return `heard ${seconds(heardMs)} of ${seconds(ofMs)}${inWords}${isInterrupted ? ', then interrupted' : ''}`;
 }
 
 /**

@@ -10,12 +10,14 @@ import './playground-view.js';
 import './registry-view.js';
 import './sessions-view.js';
 import './tools-view.js';
+import './unanswered-view.js';
 import { View } from './view.js';
 
 const views = [
   { name: 'tools', title: 'Tools' },
   { name: 'live', title: 'Live' },
   { name: 'sessions', title: 'Sessions' },
+  { name: 'unanswered', title: 'Unanswered' },
   { name: 'audit', title: 'Audit' },
   { name: 'registry', title: 'Registry' },
   { name: 'mcp', title: 'MCP' },

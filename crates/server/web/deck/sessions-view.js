@@ -4,6 +4,7 @@ import { fill, h } from '../shared/dom.js';
 import { get, send } from './api.js';
 import { BlocksView } from './blocks-view.js';
 import { confirmAction } from './confirm-dialog.js';
+import { conversationView } from './conversation.js';
 import { timeline } from './timeline.js';
 import { View } from './view.js';
 import { formatCount, formatTime, shortId } from './format.js';
@@ -20,6 +21,7 @@ class SessionsView extends View {
   #active = h('input', { type: 'checkbox' });
   #list = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Sessions' });
   #one = h('section', { class: 'card', 'data-testid': 'session', hidden: true });
+  #words = h('div', {});
   #blocks = new BlocksView();
 
   build() {
@@ -115,13 +117,30 @@ class SessionsView extends View {
       h(
         'div',
         { class: 'row' },
+        h('button', { 'data-testid': 'read-conversation', onclick: () => this.#read(id) }, 'Read the conversation'),
         session.isActive && h('button', { 'data-testid': 'end-session', onclick: () => this.#end(session) }, 'End the session…'),
         h('button', { 'data-testid': 'erase-client', onclick: () => this.#erase(session.clientId) }, 'Erase the client…'),
       ),
       !isComplete && h('p', { class: 'quiet' }, 'Only the latest lines are shown. Search the audit log for older ones.'),
+      this.#words,
       body,
     );
+    fill(this.#words);
     this.#one.querySelector('h2')?.focus();
+  }
+
+  /** Opens what was said, which the audit log records first. @param {string} id */
+  async #read(id) {
+    await this.attempt(async () => {
+      const at = `sessions/${encodeURIComponent(id)}`;
+      /** @type {Api.KeptConversation} */
+      const conversation = await get(`conversations/${encodeURIComponent(id)}`);
+      /** @type {Api.Timeline} */
+      const { session, timeline: lines } = await get(at);
+      this.#one.querySelector('[data-testid=timeline]')?.remove();
+      fill(this.#words, conversationView(conversation, lines, session.createdMs));
+      this.showNotice('This opening is in the audit log.');
+    });
   }
 
   /** @param {Api.SessionSummary} session */

@@ -2,6 +2,7 @@
 
 import { Chart, sparkline } from '../shared/chart.js';
 import { fill, h } from '../shared/dom.js';
+import { AlarmsView } from './alarms-view.js';
 import { get } from './api.js';
 import { modelTroubleCard } from './model-trouble-card.js';
 import { QuarantinesView } from './quarantines-view.js';
@@ -18,6 +19,7 @@ class ToolsView extends View {
   #trouble = h('div', { class: 'model-trouble' });
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
+  #alarms = new AlarmsView();
   #quarantines = new QuarantinesView();
   #tasks = new TasksView();
   #heading = h('h2', { 'data-testid': 'chart-heading' });
@@ -39,6 +41,7 @@ class ToolsView extends View {
     this.append(
       this.notice,
       this.#trouble,
+      this.#alarms,
       this.#glance,
       this.#quarantines,
       h(
@@ -67,6 +70,7 @@ class ToolsView extends View {
     const [overview, columns] = await Promise.all([
       get('overview'),
       get('series', { range: series.range, after: series.after }),
+      this.#alarms.refresh(),
       this.#quarantines.refresh(),
       this.#tasks.refresh(),
     ]);
@@ -90,7 +94,7 @@ class ToolsView extends View {
         `${formatCount(registry.tools)} tools, commit ${registry.commit ? shortId(registry.commit) : 'unknown'}`,
       ],
       ['Text model', models.text, models.fallback ? `${models.fallback} when it fails` : ''],
-      ['Voice model', models.voice ?? 'off', ''],
+      ['Voice model', models.voice ?? 'off', firstAudio(models.firstAudio)],
       ['Audit', audit.isKept ? 'kept' : 'not kept', audit.lostLines > 0 ? `${formatCount(audit.lostLines)} lines lost` : ''],
     ];
     fill(this.#trouble, modelTroubleCard(models.trouble));
@@ -112,7 +116,7 @@ class ToolsView extends View {
         h('p', { class: 'empty' }, 'No tool is loaded. ', h('code', {}, 'quarterdeck new NAME'), ' creates one.'),
       );
     }
-    const names = ['Tool', 'Health', 'Calls', 'Errors', 'Refused', 'p50', 'p95', 'Tokens, p95', 'Calls over time'];
+    const names = ['Tool', 'Health', 'Calls', 'Errors', 'Refused', 'p50', 'p95', 'Tokens, p95', 'By voice', 'Calls over time'];
     const focused = document.activeElement?.getAttribute('data-tool');
     const head = h(
       'thead',
@@ -157,6 +161,7 @@ class ToolsView extends View {
       number(none ? '–' : formatMs(figures.p50)),
       number(none ? '–' : formatMs(figures.p95)),
       number(none ? '–' : formatCount(figures.tokensP95)),
+      h('td', { class: 'quiet', 'data-testid': 'tool-schedules' }, schedules(figures)),
       h('td', {}, lately.calls > 0 && sparkline(this.#series.of(tool.id, 'calls').map(Number))),
     );
   }
@@ -230,6 +235,23 @@ class ToolsView extends View {
       ],
     });
   }
+}
+
+/** How the latency scheduler has calls of a tool waited for. @param {Record<string, number>} figures */
+function schedules(figures) {
+  const counts = [
+    [figures.scheduledInline, 'waited for'],
+    [figures.scheduledFiller, 'with a filler'],
+    [figures.scheduledBackground, 'in the background'],
+    [figures.scheduledRefuse, 'too slow'],
+  ];
+  const shown = counts.flatMap(([count, how]) => (count ? [`${formatCount(Number(count))} ${how}`] : []));
+  return shown.join(', ') || '–';
+}
+
+/** @param {{ p50: number, p95: number } | null} latency */
+function firstAudio(latency) {
+  return latency ? `first audio after ${formatMs(latency.p50)}, p95 ${formatMs(latency.p95)}` : '';
 }
 
 /** @param {Chart} chart @param {string} text */

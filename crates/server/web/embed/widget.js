@@ -19,6 +19,7 @@ export class Widget {
   #records = new Records();
   #panel = panel();
   #isLoaded = false;
+  #hasRatings = false;
   /** Whether the model of calls understands and has speech. */
   #abilities = { hears: true, speaks: true };
   /** Loaded with the first call. @type {import('../page/voice/call-controller.js').CallController | null} */
@@ -82,7 +83,10 @@ export class Widget {
       void this.#watchTasks();
       this.#draw();
     });
-    on(chat, 'state', () => this.#draw());
+    on(chat, 'state', () => {
+      this.#draw();
+      if (!chat.isBusy) void this.#offerRatings();
+    });
     on(chat, 'blocked', (block) => void this.#showBlock(block));
     on(chat, 'lost', () => this.#notify('Connection lost. Reconnecting…'));
     on(chat, 'back', () => this.#notify('Reconnected.', 5_000));
@@ -118,6 +122,8 @@ export class Widget {
     on(root, 'accept', (offer) => void this.#call(offer));
     on(root, 'cancel-task', (tool) => void this.#tasks?.cancel(tool));
     on(root, 'retry', () => void chat.retry());
+    on(root, 'rate', ({ message, ...feedback }) => void this.#rate(message, feedback));
+    on(root, 'notify', (text) => this.#notify(text, 4_000));
     on(root, 'cite', (id) => void this.#openRecord(id));
     on(root, 'leave', () => composer.focus());
     on(root, 'expire', ({ tool }) => chat.expire(tool));
@@ -200,6 +206,21 @@ export class Widget {
       this.#find('.record', HTMLElement).replaceChildren(this.#record);
     }
     this.#record.open(id, this.#records);
+  }
+
+  /** Answers can be rated once there is one. */
+  async #offerRatings() {
+    const { messages } = this.#chat;
+    if (this.#hasRatings || !messages.some(({ role }) => role === 'assistant')) return;
+    this.#hasRatings = true;
+    await parts();
+    for (const message of messages) this.messages.show(message, messages);
+  }
+
+  /** @param {import('../page/model.js').Message} message @param {{ rating: 'up' | 'down' | 'none', comment?: string }} feedback */
+  async #rate(message, feedback) {
+    const problem = await (await parts()).rateAnswer(this.#chat, message, feedback);
+    if (problem) this.#notify(problem, 8_000);
   }
 
   async #watchTasks() {

@@ -20,6 +20,8 @@ export class ConfirmCard extends HTMLElement {
   #left = h('span', { class: 'countdown', 'data-testid': 'confirm-countdown' });
   #title = h('span', { 'data-testid': 'confirm-title' }, 'Approve this call?');
   #buttons = h('div', { class: 'confirm-buttons' }, this.#approve, this.#deny, this.#left);
+  /** @type {HTMLElement | null} */
+  #code = null;
   #isDecided = false;
   /** How often the question was repeated. */
   #asked = 0;
@@ -63,11 +65,19 @@ export class ConfirmCard extends HTMLElement {
         fields(question?.args ?? tool.input),
       ),
       this.#buttons,
+      question?.code && this.#spokenCode(question.code),
     );
     this.append(section);
     this.#approve.addEventListener('click', () => this.#decide(true));
     this.#deny.addEventListener('click', () => this.#decide(false));
     if (this.isConnected) this.#count(tool);
+  }
+
+  /** Digits, because the user says them in the language of the call. @param {string} code */
+  #spokenCode(code) {
+    const digits = h('strong', { 'data-testid': 'confirm-code' }, [...code].join(' '));
+    this.#code = h('p', { class: 'confirm-code' }, 'Or say: ', digits);
+    return this.#code;
   }
 
   /** @param {ToolPart} tool */
@@ -87,6 +97,7 @@ export class ConfirmCard extends HTMLElement {
     this.#asked = tool.asked ?? 0;
     this.#isDecided = false;
     this.#buttons.hidden = false;
+    if (this.#code) this.#code.hidden = false;
     setText(this.#title, 'Approve this call?');
     const section = this.querySelector('section');
     if (section) section.dataset.state = 'asked';
@@ -106,6 +117,7 @@ export class ConfirmCard extends HTMLElement {
     this.#stop();
     const had = this.contains(focusedBeside(this));
     this.#buttons.hidden = true;
+    if (this.#code) this.#code.hidden = true;
     setText(this.#title, title);
     const section = this.querySelector('section');
     if (section) section.dataset.state = state ?? this.#tool?.state ?? 'done';

@@ -34,6 +34,7 @@ const byGate = {
   loop: 'LOOP_DETECTED',
   availability: 'UNAVAILABLE',
   confirmation: 'CONFIRMATION_REQUIRED',
+  latency: 'MODE_RESTRICTED',
 };
 
 /** @param {string | undefined} type */
@@ -64,10 +65,19 @@ const verdicts = {
   refused: 'refused',
   asked: 'needs your approval',
   approved: 'approved by you',
+  scheduled: 'scheduled',
   not_reached: 'not reached',
+};
+
+/** @type {Record<string, string>} */
+const schedules = {
+  inline: 'waits for it',
+  filler: 'says something meanwhile',
+  background: 'goes on in the background',
 };
 
 /** @param {import('./model.js').GateStep} step */
 export function verdict(step) {
+  if (step.verdict === 'scheduled') return schedules[step.note?.schedule] ?? step.verdict;
   return verdicts[step.verdict] ?? step.verdict;
 }

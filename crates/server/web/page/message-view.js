@@ -21,7 +21,8 @@ export class MessageView extends HTMLElement {
   #views = new Map();
   #waiting = h('p', { class: 'waiting' }, h('span'), h('span'), h('span'), h('span', { class: 'hidden' }, 'Thinking'));
   #sources = new Sources();
-  #actions = newActions();
+  /** @type {ReturnType<typeof newActions>} */
+  #actions;
 
   /** @param {Message} message @param {Records} records */
   update(message, records) {
@@ -52,7 +53,7 @@ export class MessageView extends HTMLElement {
   #showActions(message) {
     const isWaiting = message.parts.some((part) => part.kind === 'tool' && part.state === 'asked');
     const isAnswer = message.role === 'assistant' && !message.isSpoken && !message.isOpen;
-    const actions = this.#actions;
+    const actions = isAnswer ? (this.#actions ??= newActions()) : this.#actions;
     if (!isAnswer || isWaiting || !actions) return actions?.remove();
     if (this.lastElementChild !== actions) this.append(actions);
     actions.update(message);

@@ -7,7 +7,7 @@ import { serverNow } from '../shared/time.js';
 /**
  * @typedef {{
  *   callId: string, token: string | null, tool: string, args: unknown, preview: string, reason?: string,
- *   expires: number
+ *   expires: number, confirmBy?: 'any' | 'page' | 'code', code?: string
  * }} Question
  */
 /** @typedef {{ id: string, url: string, alt: string, width: number, height: number }} ToolFile */

@@ -2,11 +2,14 @@
 //!
 //! Every request needs the admin token or, where none is configured, must come from this machine. Changes are audited.
 
+mod alarms;
 mod audit;
 mod blocks;
 mod clients;
+mod conversations;
 mod feedback;
 mod live;
+mod log_level;
 mod mcp;
 mod nodes;
 mod overview;
@@ -47,6 +50,11 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/sessions/{id}")
             .get(sessions::get, sessions::describe())
             .delete(sessions::delete, sessions::describe_delete()),
+        Route::at("/api/deck/alarms").get(alarms::list, alarms::describe_list()),
+        Route::at("/api/deck/alarms/lift").post(alarms::lift, alarms::describe_lift()),
+        Route::at("/api/deck/log-level")
+            .get(log_level::get, log_level::describe())
+            .post(log_level::post, log_level::describe_post()),
         Route::at("/api/deck/audit").get(audit::get, audit::describe()),
         Route::at("/api/deck/audit/verify").post(verify::post, verify::describe()),
         Route::at("/api/deck/registry").get(registry::get, registry::describe()),
@@ -64,6 +72,12 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list()),
         Route::at("/api/deck/tasks/{id}").delete(tasks::delete, tasks::describe_delete()),
         Route::at("/api/deck/feedback").get(feedback::list, feedback::describe()),
+        Route::at("/api/deck/conversations").get(conversations::list, conversations::describe_list()),
+        Route::at("/api/deck/conversations/{id}").get(conversations::get, conversations::describe()),
+        Route::at("/api/deck/unanswered")
+            .get(conversations::unanswered, conversations::describe_unanswered()),
+        Route::at("/api/deck/unanswered/export")
+            .post(conversations::export, conversations::describe_export()),
         Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase()),
         Route::at("/api/deck/playground").post(playground::post, playground::describe()),
     ]
@@ -93,6 +107,23 @@ impl Operator {
         if let Some(log) = &app.operations.audit {
             let by = format!("deck {}", self.0.source.address);
             log.feed.record_operator_action(action, &by, details, app.orchestrator.now());
+        }
+    }
+
+    /// Writes the action to the audit log and waits until it is in the file: what cannot be recorded is not shown.
+    async fn record_first(&self, app: &App, action: &str, details: Value) -> Result<(), ApiError> {
+        let log = audit_log(app)?;
+        self.record(app, action, details);
+        let lost = blocking("audit log flush failed", move || {
+            log.feed.flush();
+            Ok(log.feed.lost())
+        });
+        match lost.await? {
+            0 => Ok(()),
+            _ => Err(ApiError::transient(
+                "The audit log cannot be written, so nothing is shown. Check the disk.",
+                10,
+            )),
         }
     }
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Operator, Shared, operation};
+use crate::app::App;
 use crate::deck::RecentCalls;
 use crate::model_trouble::TroubleReport;
 use crate::routes::openapi::Operation;
@@ -57,6 +58,17 @@ struct Models {
     /// The trouble with the text model, or null if it answers.
     trouble: Option<TroubleReport>,
     voice: Option<String>,
+    /// How long callers wait for the voice model, or null if it has not answered yet.
+    #[serde(rename = "firstAudio")]
+    first_audio: Option<FirstAudio>,
+}
+
+/// Milliseconds from the end of the user's speech to the first audio, of the last thousand answers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct FirstAudio {
+    p50: f64,
+    p95: f64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -95,7 +107,7 @@ enum Health {
 pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
     let snapshot = app.registry.snapshot();
     let counters = app.orchestrator.metrics().counters();
-    let recent = app.series.recent_calls(&counters);
+    let recent = app.charts.series.recent_calls(&counters);
     let tool_overview = |tool: &LoadedTool| {
         let id = tool.metadata().tool_id.as_str();
         let tool_counters = counters.tools.iter().find(|(known, _)| **known == *id);
@@ -122,10 +134,17 @@ pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
             fallback: app.text.models().get(1).map(|model| model.name.clone()),
             trouble: app.text.model_trouble().as_ref().map(TroubleReport::new),
             voice: app.voice.as_ref().map(|voice| voice.model().to_owned()),
+            first_audio: first_audio(&app),
         },
         audit: AuditOverview { is_kept: app.operations.audit.is_some(), lost_lines: counters.audit_lost },
         tools: snapshot.tools().map(tool_overview).collect(),
     })
+}
+
+fn first_audio(app: &App) -> Option<FirstAudio> {
+    let model = app.voice.as_ref()?.model();
+    let latency = app.orchestrator.metrics().first_audio_latency(model)?;
+    Some(FirstAudio { p50: latency.p50, p95: latency.p95 })
 }
 
 fn tool_overview(tool: &LoadedTool, figures: ToolCounters, lately: RecentCalls) -> ToolOverview {

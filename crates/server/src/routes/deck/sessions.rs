@@ -15,6 +15,7 @@ use super::{Operator, Shared, check_id, operation, search_audit, store_error};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::input::{Id, QueryParams};
+use crate::request_log::RequestLog;
 use crate::routes::openapi::Operation;
 use crate::routes::openapi::envelope::{AuditLineShape, nullable_object};
 
@@ -138,11 +139,17 @@ async fn with_node(app: &App, summary: SessionSummary) -> Result<DeckSession, Ap
     Ok(DeckSession { node: node.map_err(|error| store_error(&error))?, summary })
 }
 
-pub(super) async fn get(State(app): Shared, _: Operator, Id(id): Id) -> Result<Json<Timeline>, ApiError> {
+pub(super) async fn get(
+    State(app): Shared,
+    _: Operator,
+    log: RequestLog,
+    Id(id): Id,
+) -> Result<Json<Timeline>, ApiError> {
     check_id(&id)?;
     app.orchestrator.save_all();
     let found = find_session(&**app.orchestrator.store(), &id).await.map_err(|error| store_error(&error))?;
     let Some(summary) = found else { return Err(not_found()) };
+    log.set_session(&id);
     let state = app.orchestrator.find(&id).map(|session| json!(session.state()));
     let AuditMatches { mut lines, next, .. } = timeline(&app, &id, summary.created_ms).await?;
     lines.reverse();
@@ -168,12 +175,14 @@ async fn timeline(app: &App, id: &str, since_ms: u64) -> Result<AuditMatches, Ap
 pub(super) async fn delete(
     State(app): Shared,
     operator: Operator,
+    log: RequestLog,
     Id(id): Id,
 ) -> Result<StatusCode, ApiError> {
     check_id(&id)?;
     if !end(&app, &id).await? {
         return Err(not_found());
     }
+    log.set_session(&id);
     operator.record(&app, "end_session", json!({ "sessionId": id }));
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use quarterdeck_runtime::audit::{Verification, verify};
+use quarterdeck_runtime::audit::{Verification, log_size, verify_sealed};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -24,7 +24,12 @@ pub(super) struct AuditVerification {
     lines: Option<u64>,
     /// Lines after the last one confirmed by the store.
     unconfirmed: Option<u64>,
+    /// On the disk, closed segments included.
     bytes: u64,
+    /// Segments before the newest one.
+    closed_segments: Option<u64>,
+    /// Lines that retention has cut from the beginning.
+    cut_lines: Option<u64>,
     /// What is wrong, and where.
     fault: Option<String>,
 }
@@ -35,9 +40,7 @@ pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<AuditVe
         return Err(ApiError::rate_limited("The audit log is being verified. Try again later.", 5));
     };
     let path = log.path.clone();
-    let size =
-        blocking("audit log not readable", move || Ok(std::fs::metadata(&path).map_or(0, |file| file.len())))
-            .await?;
+    let size = blocking("audit log not readable", move || Ok(log_size(&path).unwrap_or(0))).await?;
     if size > MAX_LOG_BYTES {
         let fault =
             "The audit log is too large to verify here. Run `quarterdeck audit verify` on the server.";
@@ -46,6 +49,8 @@ pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<AuditVe
             lines: None,
             unconfirmed: None,
             bytes: size,
+            closed_segments: None,
+            cut_lines: None,
             fault: Some(fault.to_owned()),
         }));
     }
@@ -55,6 +60,8 @@ pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<AuditVe
         lines: Some(found.lines),
         unconfirmed: Some(found.unconfirmed),
         bytes: size,
+        closed_segments: Some(found.closed_segments),
+        cut_lines: Some(found.cut.map_or(0, |cut| cut.lines)),
         fault: found.fault,
     }))
 }
@@ -64,14 +71,16 @@ async fn run(app: &crate::app::App, log: &AuditLogHandle) -> Result<Verification
     let runtime = tokio::runtime::Handle::current();
     blocking("audit verification failed", move || {
         log.feed.flush();
-        runtime.block_on(verify(&log.path, &log.node, &*store))
+        runtime.block_on(verify_sealed(&log.path, &log.node, &*store, log.seal_file.as_deref()))
     })
     .await
 }
 
 pub(super) fn describe() -> Operation {
-    let example =
-        json!({ "isWhole": true, "lines": 4711, "unconfirmed": 0, "bytes": 2_097_152, "fault": null });
+    let example = json!({
+        "isWhole": true, "lines": 4711, "unconfirmed": 0, "bytes": 2_097_152, "closedSegments": 3, "cutLines": 0,
+        "fault": null,
+    });
     operation("verifyAudit", "Verify the audit log")
         .description(
             "Reads the whole chain, compares its head with the store's, and reports missing lines, as `quarterdeck \

@@ -153,7 +153,8 @@ pub(crate) struct MetaShape {
 pub(crate) struct GateShape {
     gate: String,
     #[schemars(extend("enum" = [
-        "passed", "changed", "reserved", "replayed", "refused", "asked", "approved", "not_reached",
+        "passed", "changed", "reserved", "replayed", "refused", "asked", "approved", "scheduled",
+        "not_reached",
     ]))]
     verdict: String,
     /// Details of the verdict.

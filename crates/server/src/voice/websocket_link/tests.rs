@@ -20,6 +20,7 @@ fn link() -> (Page, WebSocketLink<DuplexStream>) {
         resume_token: Box::new(|session| format!("token of {session}")),
         now_ms: Box::new(|| 1_000_000),
         show: Shown::default(),
+        line: RequestLine::default(),
         _permit: None,
     };
     let socket = WebSocket::new(ours, Role::Server, LIMITS, &[]);

@@ -2,7 +2,9 @@
 
 mod access;
 mod acting;
+mod conversations;
 mod following;
+mod log_level;
 mod looking;
 mod nodes;
 mod playing;

@@ -124,6 +124,7 @@ async fn unread_control_messages_are_bounded() {
         resume_token: Box::new(str::to_owned),
         now_ms: Box::new(|| 0),
         show: Shown::default(),
+        line: RequestLine::default(),
         _permit: None,
     };
     let mut link = WebSocketLink::new(WebSocket::new(ours, Role::Server, LIMITS, &[]), context);

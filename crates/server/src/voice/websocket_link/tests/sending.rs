@@ -63,6 +63,10 @@ async fn every_server_message_has_its_json() {
     let reasoned = serde_json::from_value(json!({
         "token": "cnf_2", "expires": 5, "tool": "probe", "args": args, "preview": "Do it?", "reason": "It is a lot.",
     }));
+    let with_code = serde_json::from_value(json!({
+        "token": "cnf_3", "expires": 5, "tool": "probe", "args": args, "preview": "Do it?", "confirmBy": "code",
+        "code": "4170",
+    }));
     let (good, bad) =
         (response(Outcome::Success(json!({ "a": 1 }))), response(Outcome::Failure(failed.clone())));
     let pcm16 = |rate: u32| json!({ "encoding": "pcm16", "rate": rate, "channels": 1 });
@@ -118,6 +122,13 @@ async fn every_server_message_has_its_json() {
             json!({
                 "type": "confirmation_request", "callId": "c2", "token": "cnf_2", "tool": "probe", "args": args,
                 "preview": "Do it?", "reason": "It is a lot.", "expires": 5,
+            }),
+        ),
+        (
+            ServerMessage::ConfirmationRequest { id: "c3", request: &with_code.unwrap() },
+            json!({
+                "type": "confirmation_request", "callId": "c3", "token": "cnf_3", "tool": "probe", "args": args,
+                "preview": "Do it?", "expires": 5, "confirmBy": "code", "code": "4170",
             }),
         ),
         (
