@@ -18,6 +18,7 @@ const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 pub(crate) struct AdminClient {
     address: SocketAddr,
     admin_token: Option<Secret>,
+    timeout: Duration,
 }
 
 pub(crate) struct AdminResponse {
@@ -35,7 +36,21 @@ impl AdminClient {
             IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
             _ => {}
         }
-        Self { address, admin_token: config.server.admin_token.clone() }
+        Self { address, admin_token: config.server.admin_token.clone(), timeout: TIMEOUT }
+    }
+
+    /// For public endpoints: without the token, and not waiting longer than this for a connection or the next byte.
+    pub(crate) fn anonymous(self, timeout: Duration) -> Self {
+        Self { admin_token: None, timeout, ..self }
+    }
+
+    /// Waits less long, for what is asked again soon.
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub(crate) fn request(&self, method: &str, path: &str) -> anyhow::Result<AdminResponse> {
@@ -46,7 +61,22 @@ impl AdminClient {
         self.exchange(method, path, &body.to_string())
     }
 
+    /// The status of an endpoint whose body need not be JSON.
+    pub(crate) fn status(&self, path: &str) -> anyhow::Result<u16> {
+        let response = self.receive("GET", path, "")?;
+        let status = split(&response).map(|(status, _)| status);
+        status.with_context(|| self.foreign_server_message())
+    }
+
     fn exchange(&self, method: &str, path: &str, body: &str) -> anyhow::Result<AdminResponse> {
+        parse(&self.receive(method, path, body)?).with_context(|| self.foreign_server_message())
+    }
+
+    fn foreign_server_message(&self) -> String {
+        format!("{} is not a quarterdeck server", self.address)
+    }
+
+    fn receive(&self, method: &str, path: &str, body: &str) -> anyhow::Result<Vec<u8>> {
         let address = self.address;
         let unreachable = || {
             format!(
@@ -54,9 +84,9 @@ impl AdminClient {
                  help: start it, or name another one with `--server ADDRESS:PORT`"
             )
         };
-        let mut socket = TcpStream::connect_timeout(&address, TIMEOUT).with_context(unreachable)?;
-        socket.set_read_timeout(Some(TIMEOUT))?;
-        socket.set_write_timeout(Some(TIMEOUT))?;
+        let mut socket = TcpStream::connect_timeout(&address, self.timeout).with_context(unreachable)?;
+        socket.set_read_timeout(Some(self.timeout))?;
+        socket.set_write_timeout(Some(self.timeout))?;
         let token = self.admin_token.as_ref();
         let authorization =
             token.map(|token| format!("authorization: Bearer {}\r\n", token.expose())).unwrap_or_default();
@@ -69,7 +99,7 @@ impl AdminClient {
         socket.write_all(body.as_bytes()).with_context(unreachable)?;
         let mut response = Vec::new();
         socket.take(MAX_RESPONSE_BYTES).read_to_end(&mut response).with_context(unreachable)?;
-        parse(&response).with_context(|| format!("{address} is not a quarterdeck server"))
+        Ok(response)
     }
 }
 
@@ -90,11 +120,17 @@ impl AdminResponse {
     }
 }
 
-fn parse(response: &[u8]) -> anyhow::Result<AdminResponse> {
+/// Status and body.
+fn split(response: &[u8]) -> anyhow::Result<(u16, &str)> {
     let text = std::str::from_utf8(response)?;
     let (head, body) = text.split_once("\r\n\r\n").context("the response has no head")?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.filter(|_| head.starts_with("HTTP/1.1 ")).context("the response has no status")?;
+    Ok((status, body))
+}
+
+fn parse(response: &[u8]) -> anyhow::Result<AdminResponse> {
+    let (status, body) = split(response)?;
     let body = if body.is_empty() { Value::Null } else { serde_json::from_str(body)? };
     Ok(AdminResponse { status, body })
 }

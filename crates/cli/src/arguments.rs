@@ -1,28 +1,38 @@
 //! The command line.
 
+pub(crate) mod alerts;
+pub(crate) mod health;
 pub(crate) mod knowledge;
+pub(crate) mod log_level;
 pub(crate) mod mcp;
 pub(crate) mod operator;
 pub(crate) mod registry;
 pub(crate) mod serve;
 pub(crate) mod simulate;
 pub(crate) mod speech;
+pub(crate) mod top;
+pub(crate) mod transcripts;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use quarterdeck_outbound::PrivateHost;
 
+use alerts::AlertsOptions;
+use health::HealthOptions;
 use knowledge::{KbCommand, KbFolder};
+use log_level::LogLevelOptions;
 use mcp::McpCommand;
 use operator::{
     AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
-    QuarantinesOptions, SessionsOptions, StoreCommand, TasksOptions,
+    QuarantinesOptions, RestoreOptions, SessionsOptions, StoreCommand, TasksOptions,
 };
 use registry::RegistryCommand;
 use serve::{ConfigOptions, ServeOptions};
 use simulate::SimulateCommand;
 use speech::SpeechCommand;
+use top::TopOptions;
+use transcripts::TranscriptsCommand;
 
 use crate::config::LocalConfig;
 
@@ -87,6 +97,15 @@ pub(crate) enum Command {
         after_help = "Example:\n  quarterdeck completions bash > ~/.local/share/bash-completion/completions/quarterdeck"
     )]
     Completions(CompletionsOptions),
+    /// Write the manual pages, for packages
+    #[command(hide = true, after_help = "Example:\n  quarterdeck man --out target/man")]
+    Man(ManOptions),
+    /// Ask a running server whether it is alive, or ready
+    #[command(
+        after_help = "Exit code 1 when it is not, or when no server answers. It needs no other program, so that containers \
+                      without one can be probed.\n\nExample:\n  quarterdeck health\n  quarterdeck health --ready"
+    )]
+    Health(HealthOptions),
     /// Read or verify the audit trail
     #[command(
         subcommand,
@@ -96,6 +115,22 @@ pub(crate) enum Command {
     /// List blocked clients, or lift a block
     #[command(after_help = "Example:\n  quarterdeck blocks\n  quarterdeck blocks lift web-4711")]
     Blocks(BlocksOptions),
+    /// List the alarms of a running server, lift one, or print the rules for it, Prometheus and Grafana
+    #[command(
+        after_help = "Example:\n  quarterdeck alerts\n  quarterdeck alerts lift tool_errors:tool=kb_search\n  \
+                            quarterdeck alerts prometheus > quarterdeck.rules.yaml"
+    )]
+    Alerts(AlertsOptions),
+    /// Show or change what a running server logs
+    #[command(
+        name = "log-level",
+        after_help = "Example:\n  quarterdeck log-level\n  quarterdeck log-level debug --for 10m\n  \
+                      quarterdeck log-level info,quarterdeck_server=debug\n  quarterdeck log-level --reset"
+    )]
+    LogLevel(LogLevelOptions),
+    /// Show a running server in this terminal: sessions, calls, refusals, times, models and alarms
+    #[command(after_help = "q ends it.\n\nExample:\n  quarterdeck top\n  quarterdeck top --once")]
+    Top(TopOptions),
     /// List the quarantined tools of a running server, or lift a quarantine
     #[command(after_help = "Example:\n  quarterdeck quarantines\n  quarterdeck quarantines lift kb_search")]
     Quarantines(QuarantinesOptions),
@@ -116,6 +151,12 @@ pub(crate) enum Command {
     /// List clients, or erase the data of one
     #[command(after_help = "Example:\n  quarterdeck clients\n  quarterdeck clients erase web-4711")]
     Clients(ClientsOptions),
+    /// Read kept conversations, and export questions that got no answer
+    #[command(
+        subcommand,
+        after_help = "Example:\n  quarterdeck transcripts list\n  quarterdeck transcripts show ses_4f2a"
+    )]
+    Transcripts(TranscriptsCommand),
     /// Read what tools have stored, and check, copy, migrate or vacuum the store
     #[command(
         subcommand,
@@ -123,14 +164,23 @@ pub(crate) enum Command {
                       quarterdeck store copy --from sqlite:.quarterdeck/quarterdeck.db --to postgres://qd@db.example/qd"
     )]
     Store(StoreCommand),
-    /// Back up the store to a new file
+    /// Back up the state of a server to a new folder
     #[command(
-        after_help = "The copy may be made while a server runs. It holds sessions, calls, confirmations, blocks, rate limits, \
-                      values of tools, images and the calendar; not the audit trail, the tools, the knowledge base and the \
-                      configuration. A running server forgets what has had its retention time; a backup does not. \
-                      docs/OPERATIONS.md says how to restore.\n\nExample:\n  quarterdeck backup monday.db"
+        after_help = "The copy may be made while a server runs. It holds the store, the audit trail, the index of the knowledge \
+                      base, the secret that signs cookies and tokens, and the stored versions of the tools, with a manifest of \
+                      their digests; not the tools, the records and the configuration. A running server forgets what has had \
+                      its retention time; a backup does not. Keep it as secret as the server's data: its key is in it.\n\n\
+                      Example:\n  quarterdeck backup /var/backups/quarterdeck-monday"
     )]
     Backup(BackupOptions),
+    /// Restore a backup into an empty data folder
+    #[command(
+        after_help = "Every file is compared with the digest in the backup's manifest first. A folder that holds something is left \
+                      alone. docs/OPERATIONS.md has the steps.\n\n\
+                      Example:\n  quarterdeck restore --check /var/backups/quarterdeck-monday\n  \
+                      quarterdeck restore /var/backups/quarterdeck-monday"
+    )]
+    Restore(RestoreOptions),
     /// Import, export and list calendars
     #[command(
         subcommand,
@@ -339,6 +389,13 @@ pub(crate) struct ExplainOptions {
 pub(crate) struct CompletionsOptions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManOptions {
+    /// The folder to write them to; it is created
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,12 +1,10 @@
 //! The name of a node's audit chain in its store, which changes when the store moves between one node and several.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use anyhow::Context;
 use quarterdeck_contracts::{Commit, CommitError, Row, Scan, Store, Table};
-use quarterdeck_runtime::audit::GENESIS;
+use quarterdeck_runtime::audit::{AuditEntry, AuditReader, GENESIS};
 use serde_json::Value;
 
 use crate::node_data::{LOCAL_CHAIN, NodeData};
@@ -59,13 +57,13 @@ fn belongs_to(head: &Value, trail: &Path) -> anyhow::Result<bool> {
     }
     let cannot = || format!("cannot read {}", trail.display());
     let ending = format!(",\"hash\":\"{hash}\"}}");
-    let mut file = BufReader::new(File::open(trail).with_context(cannot)?);
-    let mut line = Vec::new();
-    while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
-        if line.trim_ascii_end().ends_with(ending.as_bytes()) {
-            return Ok(true);
+    let seq = head.get("seq").and_then(Value::as_u64).unwrap_or(1);
+    let mut reader = AuditReader::open_at(trail, seq).with_context(cannot)?;
+    loop {
+        match reader.next_entry().with_context(cannot)? {
+            AuditEntry::Line(line, _) if line.ends_with(&ending) => return Ok(true),
+            AuditEntry::Line(..) | AuditEntry::Damaged(_) => {}
+            AuditEntry::Partial(_) | AuditEntry::End => return Ok(false),
         }
-        line.clear();
     }
-    Ok(false)
 }

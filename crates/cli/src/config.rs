@@ -5,6 +5,8 @@
 //! reference page, the example and the search for unknown keys follow from that. Secrets come from variables and
 //! files, and are never printed.
 
+mod alerts;
+mod audit;
 mod auth;
 mod calendars;
 pub(crate) mod edit;
@@ -30,10 +32,12 @@ mod secret;
 mod server;
 mod speech;
 mod store;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod text;
 mod topics;
+mod transcripts;
 mod unknown;
 mod value;
 mod voice;
@@ -50,6 +54,8 @@ use crate::environment;
 use crate::handler_access::Grants;
 use crate::node_data::NodeData;
 
+pub(crate) use alerts::Alerts;
+pub(crate) use audit::AuditConfig;
 pub(crate) use auth::{Algorithm, Auth, TokenKey};
 pub(crate) use calendars::{CalendarBackend, CalendarSettings};
 pub(crate) use folders::{ArtifactRule, Folders, LogFormat, Logs};
@@ -62,6 +68,7 @@ pub(crate) use raw::Variables;
 pub(crate) use server::{CookieSecret, Server};
 pub(crate) use speech::{HearingEngine, SpeakingEngine, Speech};
 pub(crate) use store::{Cluster, MigrateSchema, StoreConfig};
+pub(crate) use telemetry::TelemetryConfig;
 pub(crate) use text::{ChatProvider, Text};
 pub(crate) use topics::{default_topics, warn_about_missing_lists};
 pub(crate) use voice::{LiveProvider, Voice};
@@ -93,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) versions: VersionSettings,
     pub(crate) calendar: CalendarSettings,
     pub(crate) logs: Logs,
+    pub(crate) alerts: Alerts,
+    pub(crate) telemetry: TelemetryConfig,
     /// Lists of topics about which tools ask the user.
     pub(crate) topics: Topics,
     /// Configuration keys that tools may require.
@@ -113,6 +122,8 @@ pub(crate) struct LocalConfig {
     pub(crate) mcp: McpServers,
     pub(crate) calendar: CalendarSettings,
     pub(crate) topics: Topics,
+    pub(crate) alerts: Alerts,
+    pub(crate) policy: Policy,
 }
 
 /// A configuration, and where each of its values came from.
@@ -140,7 +151,7 @@ impl Config {
     fn read(from: &mut Reader) -> Self {
         let mut server = server::server(from);
         server.settings.page = PageSettingsHandle::new(page::page(from));
-        let store = store::store(from);
+        let mut store = store::store(from);
         let cluster = store::cluster(from, server.listen, store.is_shared());
         let auth = auth::auth(from, &mut server.settings.required);
         let mut text = text::text(from, server.listen.port());
@@ -150,12 +161,16 @@ impl Config {
         let images = images::images(from);
         let mcp_serving = mcp_server::mcp_server(from, server.settings.max_body_bytes);
         let mut policy = policy::policy(from);
+        store.keys = transcripts::transcripts(from, &mut policy);
         let folders = folders::folders(from);
         let grants = grants::grants(from);
         let mcp = mcp::servers(from);
         let versions = folders::versions(from, &mut policy.organisation_claim);
         let calendar = calendars::calendar(from);
         let logs = folders::logs(from);
+        let name = cluster.node.clone();
+        let alerts = alerts::alerts(from, name);
+        let telemetry = telemetry::telemetry(from);
         let topics = topics::topics(from);
         let config_keys = folders::config_keys(from);
         Self {
@@ -175,6 +190,8 @@ impl Config {
             versions,
             calendar,
             logs,
+            alerts,
+            telemetry,
             topics,
             config_keys,
         }
@@ -233,10 +250,14 @@ fn merge(raw: RawConfig, variables: Variables, options: &ServeOptions) -> Result
 }
 
 fn load_local(raw: RawConfig, variables: Variables) -> Result<LocalConfig, Problems> {
-    let (Config { server, store, cluster, folders, grants, mcp, calendar, topics, .. }, reader) =
-        read(raw, variables, &ServeOptions::default());
+    let (
+        Config { server, store, cluster, folders, grants, mcp, calendar, topics, alerts, policy, .. },
+        reader,
+    ) = read(raw, variables, &ServeOptions::default());
     match reader.problems.is_empty() {
-        true => Ok(LocalConfig { server, store, cluster, folders, grants, mcp, calendar, topics }),
+        true => {
+            Ok(LocalConfig { server, store, cluster, folders, grants, mcp, calendar, topics, alerts, policy })
+        }
         false => Err(Problems::new(reader.problems)),
     }
 }

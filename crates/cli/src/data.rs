@@ -6,8 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
+pub(crate) const STORE_FILE: &str = "quarterdeck.db";
+pub(crate) const KNOWLEDGE_FILE: &str = "kb.db";
+pub(crate) const COOKIE_SECRET_FILE: &str = "cookie_secret";
+/// Locked by the one process that uses the folder.
+pub(crate) const LOCK_FILE: &str = "lock";
+
 pub(crate) fn store_file(data: &Path) -> PathBuf {
-    data.join("quarterdeck.db")
+    data.join(STORE_FILE)
 }
 
 pub(crate) fn audit_file(data: &Path) -> PathBuf {
@@ -19,9 +25,14 @@ pub(crate) fn operator_audit_file(data: &Path) -> PathBuf {
     data.join("audit-operator.jsonl")
 }
 
+/// The deck's charts of this node.
+pub(crate) fn history_file(data: &Path) -> PathBuf {
+    data.join("deck-history.json.gz")
+}
+
 /// Records, vectors and index of the knowledge base.
 pub(crate) fn knowledge_file(data: &Path) -> PathBuf {
-    data.join("kb.db")
+    data.join(KNOWLEDGE_FILE)
 }
 
 /// The stored versions of the registry.
@@ -31,7 +42,7 @@ pub(crate) fn versions_folder(data: &Path) -> PathBuf {
 
 /// The generated secret that signs cookies.
 pub(crate) fn cookie_secret_file(data: &Path) -> PathBuf {
-    data.join("cookie_secret")
+    data.join(COOKIE_SECRET_FILE)
 }
 
 /// The secret that signs cookies where none is configured. It is generated when it is missing, for its owner alone.
@@ -81,6 +92,15 @@ pub(crate) fn create(data: &Path) -> anyhow::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(data).with_context(|| format!("cannot make {}", data.display()))
+}
+
+/// Makes names in a folder durable, as the contents of its files are.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    File::open(folder)?.sync_all()
 }
 
 /// Fails with a way out where nothing has been recorded yet.

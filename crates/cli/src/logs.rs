@@ -1,16 +1,29 @@
-//! The log: text at a terminal, JSON lines elsewhere.
+//! The log: text at a terminal, JSON lines elsewhere. What is logged can be changed while the server runs.
+
+mod filter;
 
 use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
 
-use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::SubscriberExt;
+use quarterdeck_server::{LogFilter, LogLevels};
+use quarterdeck_telemetry::LogLayer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::config::{LogFormat, Logs};
 use crate::terminal;
+use filter::Filter;
 
-/// Sends the log to standard error from now on.
-pub(crate) fn start(logs: Logs) {
+/// The filter of the log that was started.
+pub(crate) struct StartedLog {
+    installed: reload::Handle<Targets, Registry>,
+    configured: Filter,
+}
+
+/// Sends the log to standard error from now on, and to the telemetry collector if it takes lines.
+pub(crate) fn start(logs: Logs, collector: Option<LogLayer>) -> StartedLog {
     let is_human = match logs.format {
         LogFormat::Human => true,
         LogFormat::Json => false,
@@ -20,38 +33,31 @@ pub(crate) fn start(logs: Logs) {
     if logs.format == LogFormat::Json {
         terminal::log_messages();
     }
-    let builder = tracing_subscriber::fmt().with_max_level(logs.level).with_writer(stderr);
-    let filter = filter(logs.level);
-    // A second start in one process changes nothing, which only tests could notice.
-    let _ = if is_human {
-        let builder = builder.with_target(false).with_ansi(stderr().is_terminal());
-        builder.finish().with(filter).try_init()
-    } else {
-        let builder = builder.json().flatten_event(true).with_current_span(false);
-        builder.finish().with(filter).try_init()
+    let configured = Filter::new(logs.level);
+    let (filter, installed) = reload::Layer::new(configured.targets());
+    let lines = fmt::layer().with_writer(stderr);
+    let lines = match is_human {
+        true => lines.with_target(false).with_ansi(stderr().is_terminal()).boxed(),
+        false => lines.json().flatten_event(true).with_current_span(false).boxed(),
     };
+    // A second start in one process changes nothing, which only tests could notice.
+    let _ = tracing_subscriber::registry().with(filter).with(lines).with(collector).try_init();
+    StartedLog { installed, configured }
 }
 
-/// The SDK of MCP prints whole messages into its lines: arguments, results, and what a server elsewhere wrote. Only its
-/// errors are logged, at every level.
-fn filter(level: LevelFilter) -> Targets {
-    Targets::new().with_default(level).with_target("rmcp", LevelFilter::ERROR.min(level))
+impl StartedLog {
+    /// For operators, who change it while the server runs.
+    pub(crate) fn levels(self) -> Arc<LogLevels> {
+        let configured = self.configured.to_string();
+        Arc::new(LogLevels::new(Arc::new(self), configured))
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use tracing::Level;
-
-    use super::*;
-
-    #[test]
-    fn messages_of_mcp_are_not_logged_at_any_level() {
-        for level in [LevelFilter::INFO, LevelFilter::TRACE] {
-            assert!(filter(level).would_enable("quarterdeck_host_mcp::upstream", &Level::INFO));
-            assert!(filter(level).would_enable("rmcp::service", &Level::ERROR));
-            assert!(!filter(level).would_enable("rmcp::service", &Level::WARN));
-            assert!(!filter(level).would_enable("rmcp::transport::streamable_http_client", &Level::INFO));
-        }
-        assert!(!filter(LevelFilter::OFF).would_enable("rmcp::service", &Level::ERROR));
+impl LogFilter for StartedLog {
+    fn install(&self, text: &str) -> Result<String, String> {
+        let filter = Filter::parse(text, self.configured.level())?;
+        let installed = self.installed.reload(filter.targets());
+        installed.map_err(|error| format!("The log could not be changed: {error}."))?;
+        Ok(filter.to_string())
     }
 }

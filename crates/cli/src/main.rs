@@ -1,10 +1,13 @@
 //! The `quarterdeck` command: flags, and how the parts are put together.
 
 mod admin_client;
+mod alert_webhook;
 mod arguments;
 mod audit_chain;
+mod backup;
 mod calendars;
 mod cases;
+mod certificates;
 mod commands;
 mod config;
 mod data;
@@ -33,6 +36,7 @@ mod shutdown;
 mod store_loss;
 mod store_snapshot;
 mod store_url;
+mod telemetry;
 mod terminal;
 mod times;
 mod wire;
@@ -88,15 +92,22 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Test(options) => commands::test::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Completions(options) => commands::completions::run(&options),
+        Command::Man(options) => commands::man::run(&options),
+        Command::Health(options) => commands::health::run(&options),
         Command::Audit(command) => commands::audit::run(&command),
         Command::Blocks(options) => commands::blocks::run(&options),
+        Command::Alerts(options) => commands::alerts::run(&options),
+        Command::LogLevel(options) => commands::log_level::run(&options),
+        Command::Top(options) => commands::top::run(&options),
         Command::Quarantines(options) => commands::quarantines::run(&options),
         Command::Registry(command) => commands::registry::run(&command),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Tasks(options) => commands::tasks::run(&options),
         Command::Clients(options) => commands::clients::run(&options),
+        Command::Transcripts(command) => commands::transcripts::run(&command),
         Command::Store(command) => commands::store::run(&command),
         Command::Backup(options) => commands::backup::run(&options),
+        Command::Restore(options) => commands::restore::run(&options),
         Command::Calendar(command) => commands::calendar::run(&command),
         Command::Kb(command) => commands::kb::run(&command),
         Command::Mcp(command) => commands::mcp::run(&command),

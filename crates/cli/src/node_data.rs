@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::backup::refuse_unfinished;
 use crate::config::{Cluster, StoreConfig};
 use crate::data;
 use crate::store_url::StoreUrl;
@@ -58,7 +59,8 @@ impl NodeData {
 
     /// The same; `None` where another process has locked it.
     pub(crate) fn try_lock(&self) -> anyhow::Result<Option<NodeLock>> {
-        let Some(folder) = data::try_lock(&self.folder.join("lock"))? else { return Ok(None) };
+        refuse_unfinished(&self.folder)?;
+        let Some(folder) = data::try_lock(&self.folder.join(data::LOCK_FILE))? else { return Ok(None) };
         let store = match &self.url {
             StoreUrl::Sqlite(file) if *file != data::store_file(&self.folder) => {
                 match data::try_lock(&lock_beside(file))? {
@@ -81,7 +83,7 @@ impl StoreLock {
     pub(crate) fn take(url: &StoreUrl) -> anyhow::Result<Self> {
         let StoreUrl::Sqlite(file) = url else { return Ok(Self { _locks: Vec::new() }) };
         // The file of a data folder is locked by the folder's lock, any other by one beside it.
-        let folder = file.parent().map(|folder| folder.join("lock")).filter(|lock| lock.exists());
+        let folder = file.parent().map(|folder| folder.join(data::LOCK_FILE)).filter(|lock| lock.exists());
         let mut locks = Vec::new();
         for lock in folder.into_iter().chain([lock_beside(file)]) {
             locks.push(data::try_lock(&lock)?.with_context(|| {

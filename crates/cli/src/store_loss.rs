@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use quarterdeck_contracts::Store;
+use quarterdeck_runtime::audit;
 use quarterdeck_store::OpenError;
 
 use crate::node_data::NodeData;
@@ -40,7 +41,7 @@ pub(crate) fn refuse_empty(node: &NodeData) -> anyhow::Result<()> {
         return Ok(());
     }
     let trail = node.audit_file();
-    if !is_missing_or_empty(&trail) {
+    if has_lines(&trail) {
         let state = if store.exists() { "empty" } else { "missing" };
         return Err(lost(
             node,
@@ -60,7 +61,7 @@ async fn open_existing(node: &NodeData) -> anyhow::Result<Arc<dyn Store>> {
         true => lost(node, &format!("{error:#}")),
         false => error,
     })?;
-    if !is_missing_or_empty(&node.audit_file()) && !audit_chain::is_known(node, &*store).await? {
+    if has_lines(&node.audit_file()) && !audit_chain::is_known(node, &*store).await? {
         store.close().await?;
         return Err(lost(
             node,
@@ -177,6 +178,11 @@ fn warn_about_traces(data: &Path) {
             },
         ));
     }
+}
+
+/// Whether an audit log has lines, in the file or in closed segments.
+fn has_lines(trail: &Path) -> bool {
+    !is_missing_or_empty(trail) || audit::log_size(trail).is_ok_and(|bytes| bytes > 0)
 }
 
 /// A file whose metadata cannot be read counts as neither: the code that opens it reports why.

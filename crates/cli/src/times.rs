@@ -1,5 +1,7 @@
 //! Times as operators type and read them. Everything is shown in UTC.
 
+use std::time::Duration;
+
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -20,7 +22,17 @@ pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
         .map_err(|_| "write 2026-01-13, 2026-01-13T09:00:00Z, or how long ago, such as 2h".into())
 }
 
+/// How long: `90s`, `15m`, `2h`, `7d`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let seconds = seconds(text).and_then(|seconds| u64::try_from(seconds).ok());
+    seconds.map(Duration::from_secs).ok_or_else(|| "write a number and a unit, such as 90s, 10m or 2h".into())
+}
+
 fn parse_ago(text: &str) -> Option<Timestamp> {
+    now().checked_sub(SignedDuration::from_secs(seconds(text)?)).ok()
+}
+
+fn seconds(text: &str) -> Option<i64> {
     let unit = match text.chars().last()? {
         's' => 1,
         'm' => 60,
@@ -29,7 +41,7 @@ fn parse_ago(text: &str) -> Option<Timestamp> {
         _ => return None,
     };
     let number: i64 = text[..text.len() - 1].parse().ok().filter(|number| *number >= 0)?;
-    now().checked_sub(SignedDuration::from_secs(number.checked_mul(unit)?)).ok()
+    number.checked_mul(unit)
 }
 
 /// Milliseconds since 1970, to the second.

@@ -19,8 +19,9 @@ use quarterdeck_invitations::InvitationSender;
 use quarterdeck_remote_calendar::{CalDavCalendar, GoogleCalendar, WallClock, Zoom};
 use quarterdeck_runtime::audit::{AuditLog, AuditLogParts};
 use quarterdeck_runtime::{Clock, Registry, SystemClock};
+use quarterdeck_store::SealedStore;
 
-use crate::config::{CalendarBackend, CalendarSettings, LocalConfig, McpServers};
+use crate::config::{AuditConfig, CalendarBackend, CalendarSettings, LocalConfig, McpServers};
 use crate::handler_access::LocalAccess;
 use crate::node_data::NodeData;
 use crate::store_url::StoreUrl;
@@ -92,7 +93,17 @@ pub(crate) async fn find_store(node: &NodeData) -> anyhow::Result<Arc<dyn Store>
         data::require_file(file)?;
     }
     store_loss::refuse_empty(node)?;
-    find_url(&node.url, &node.config).await
+    let engine = find_url(&node.url, &node.config).await?;
+    Ok(Arc::new(SealedStore::new(engine, node.config.keys.clone())))
+}
+
+/// The store of a server, with its rows of conversations encrypted where there is a key. Refuses one that needs another key.
+pub(crate) async fn seal_for_server(
+    engine: Arc<dyn Store>,
+    node: &NodeData,
+) -> anyhow::Result<Arc<dyn Store>> {
+    let sealed = SealedStore::open(engine, node.config.keys.clone()).await;
+    Ok(Arc::new(sealed.with_context(|| format!("the store {} cannot be used", node.url))?))
 }
 
 pub(crate) async fn open_audit_log(node: &NodeData, store: Arc<dyn Store>) -> anyhow::Result<AuditLog> {
@@ -106,8 +117,9 @@ pub(crate) async fn open_audit_chain(
     chain: &str,
     store: Arc<dyn Store>,
 ) -> anyhow::Result<AuditLog> {
-    let (clock, keep_in_store) = (Arc::new(SystemClock), node.config.keeps_audit_lines);
-    Ok(AuditLog::open_with(AuditLogParts { path, node: chain, store, clock, keep_in_store }).await?)
+    let (clock, AuditConfig { keep_in_store, segments }) = (Arc::new(SystemClock), node.config.audit.clone());
+    let parts = AuditLogParts { path, node: chain, store, clock, keep_in_store, segments };
+    Ok(AuditLog::open_with(parts).await?)
 }
 
 /// The calendars in our own store.

@@ -42,9 +42,10 @@ pub(crate) enum AuditCommand {
                       quarterdeck audit query --event operator --since 2026-01-13 --format json"
     )]
     Query(AuditQueryOptions),
-    /// Copy lines of the trail, byte for byte, as JSON lines
+    /// Copy lines of the trail, byte for byte as JSON lines, or as OCSF events
     #[command(
-        after_help = "Example:\n  quarterdeck audit export --since 2026-01-01 --until 2026-02-01 --out january.jsonl"
+        after_help = "Example:\n  quarterdeck audit export --since 2026-01-01 --until 2026-02-01 --out january.jsonl\n  \
+                      quarterdeck audit export --format ocsf --since 24h"
     )]
     Export(AuditExportOptions),
     /// Verify that the trail is complete and unchanged
@@ -104,16 +105,28 @@ pub(crate) struct AuditExportOptions {
     pub(crate) data: DataFolder,
     #[command(flatten)]
     pub(crate) period: Period,
+    /// How to write a line
+    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+    pub(crate) format: ExportFormat,
     /// A new file to write to [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The lines as they were written, byte for byte
+    Jsonl,
+    /// Events of the Open Cybersecurity Schema Framework, class API Activity, one per line
+    Ocsf,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyOptions {
     #[command(flatten)]
     pub(crate) data: DataFolder,
-    /// The trail of another node, copied from its data folder; may be given for several
+    /// The trail of another node, copied from its data folder, with its folder of closed segments beside it; may be given for
+    /// several
     #[arg(long = "file", value_name = "NODE=FILE", value_parser = parse_node_file)]
     pub(crate) files: Vec<NodeFile>,
     /// How to report
@@ -470,8 +483,21 @@ pub(crate) struct ClientsEraseOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupOptions {
-    /// A new file
-    pub(crate) file: PathBuf,
+    /// A new folder
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) data: DataFolder,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreOptions {
+    /// The folder that `quarterdeck backup` has made
+    #[arg(value_name = "BACKUP")]
+    pub(crate) backup: PathBuf,
+    /// Only read the backup and compare every file with its digest
+    #[arg(long)]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) data: DataFolder,
 }

@@ -181,7 +181,7 @@ async fn run_case(world: &LocalWorld, tool: &str, case: &Case) -> Option<Differe
         if let Some(words) = &call.said {
             session.add_user_words(words);
         }
-        let made = Call { id: call.id, name: tool.to_owned(), args: call.args };
+        let made = Call { id: call.id, ..Call::new(tool, call.args) };
         let CallResult { response, fault, .. } = session.call(made, call.confirm).await;
         if let Some(difference) = compare(&call.expect, call.exact, &json!(*response)) {
             let place = if several { format!("call {}: ", index + 1) } else { String::new() };

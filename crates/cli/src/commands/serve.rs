@@ -11,16 +11,18 @@ use anyhow::Context;
 use quarterdeck_agents::Prompts;
 use quarterdeck_agents::text::{Parts as TextParts, TextAgent};
 use quarterdeck_agents::voice::{Parts as VoiceParts, VoiceAgent};
+use quarterdeck_alerts::{AlarmMessenger, Alarms};
 use quarterdeck_calendar::Calendars;
+use quarterdeck_contracts::telemetry::Tracer;
 use quarterdeck_contracts::{ChatModel, Knowledge, Store};
 use quarterdeck_mcp_server::{McpParts, McpServer};
-use quarterdeck_runtime::audit::{AuditEvent, AuditSink};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
 use quarterdeck_runtime::{
     Bundle, BundleFolder, Clock, NodeParts, Orchestrator, RecoveredTasks, Registry, RuntimeParts,
     SystemClock, VersionAdmin,
 };
 use quarterdeck_server::{
-    ApiKey, App, AuditFeed, AuditLogHandle, Identity, Operations, ServerParts, Settings, TokenKey,
+    ApiKey, App, AuditFeed, AuditLogHandle, Identity, LogLevels, Operations, ServerParts, Settings, TokenKey,
     TokenRules, serve,
 };
 use quarterdeck_transports::Secret;
@@ -28,6 +30,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
+use crate::alert_webhook::Webhook;
 use crate::arguments::serve::ServeOptions;
 use crate::commands::mcp::warn_about_servers;
 use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
@@ -37,11 +40,12 @@ use crate::newer_files::NewerFiles;
 use crate::permissions::{self, SecretFile};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
+use crate::telemetry::{ConfiguredTelemetry, RunningTelemetry};
 use crate::terminal::{are_messages_logged, info, report_error, warn};
 use crate::wire::{FollowedKnowledge, ServedKnowledge, SharedKnowledge};
 use crate::{
-    ExitStatus, calendars, data, handler_kinds, local_models, logs, models, previous_registry, prompts,
-    registry, wire,
+    ExitStatus, calendars, certificates, data, handler_kinds, local_models, logs, models, previous_registry,
+    prompts, registry, wire,
 };
 
 use node::NodeSecrets;
@@ -58,7 +62,10 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
             return Ok(ExitStatus::Problems);
         }
     };
-    logs::start(config.logs);
+    let telemetry = config.telemetry.settings.as_ref().map(ConfiguredTelemetry::new);
+    let (telemetry, log_layer) = telemetry.unzip();
+    let levels = logs::start(config.logs, log_layer.flatten()).levels();
+    let observation = Observation { levels, telemetry };
     model_problems.texts().for_each(|problem| models::warn_of_rehearsal(&problem));
     voice_problems.texts().for_each(|problem| warn(&problem));
     // Before anything is created: a start in the wrong folder leaves it unchanged.
@@ -91,7 +98,7 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
         Some(watching) => OnChange::Follow(watching),
         None => OnChange::Report(newer),
     };
-    runtime.block_on(run_server(config, opened, on_loss, changes))?;
+    runtime.block_on(run_server(config, opened, on_loss, changes, observation))?;
     // Handlers that still compute are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitStatus::Success)
@@ -121,17 +128,25 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
+/// What an operator sees of a running server, from its start on.
+struct Observation {
+    levels: Arc<LogLevels>,
+    telemetry: Option<ConfiguredTelemetry>,
+}
+
 async fn run_server(
     config: Config,
     opened: registry::OpenedRegistry,
     on_loss: OnStoreLoss,
     on_change: OnChange,
+    Observation { levels: log_levels, telemetry }: Observation,
 ) -> anyhow::Result<()> {
+    let telemetry = RunningTelemetry::start(telemetry.as_ref())?;
     let registry::OpenedRegistry { registry, bundle, replacement } = opened;
     let registry = Arc::new(registry);
     let listener = bind(config.server.listen).await?;
     let node = config.node_data();
-    let store = store_loss::open(&node, on_loss).await?;
+    let store = wire::seal_for_server(store_loss::open(&node, on_loss).await?, &node).await?;
     let audit = Arc::new(wire::open_audit_log(&node, store.clone()).await?);
     let feed = Arc::new(AuditFeed::new(audit.clone()));
     record_replacement(&feed, replacement);
@@ -142,16 +157,19 @@ async fn run_server(
     let calendars = wire::calendars(&config.calendar, invitations.as_ref())?;
     let sources = Sources { calendars, knowledge: searched.clone() };
     let parts = node::parts(&config, config.cluster.address_of(listener.local_addr()?));
-    let orchestrator = orchestrator(&config, store, feed.clone(), sources, parts)?;
+    let orchestrator = orchestrator(&config, store, feed.clone(), sources, parts, telemetry.tracer())?;
     let mut tasks = JoinSet::new();
+    telemetry.count(&orchestrator, &mut tasks);
     node::join(&orchestrator, &mut tasks).await?;
     registry.observe_hosts(&orchestrator.host_observer());
     let agents = Agents::new(&config, &orchestrator, &registry).await?;
     let operations = operations(&config, feed.clone(), &registry);
+    let messenger = watch_alerts(&config, &orchestrator, &mut tasks)?;
     let versions = versions(&config, &orchestrator, &registry, &bundle).await?;
     recover_tasks(&orchestrator, &registry).await?;
     let watch = on_change.open_feed(&registry);
-    let operations = Operations { versions: Some(versions.clone()), watch: watch.clone(), ..operations };
+    let (log_levels, held) = (Some(log_levels), Some(versions.clone()));
+    let operations = Operations { versions: held, watch: watch.clone(), messenger, log_levels, ..operations };
     let mcp = mcp_server(&config, &orchestrator, &registry, searched);
     let secrets = node::secrets(&config, &**orchestrator.store()).await?;
     let app = app(&config, &agents, &orchestrator, &registry, &mcp, operations, secrets)?;
@@ -171,12 +189,34 @@ async fn run_server(
     serve(app, listener, wait_for_shutdown(shutdown)).await;
     tasks.abort_all();
     stop.stop();
-    orchestrator.save_all();
-    audit.flush();
-    node::leave(&orchestrator).await;
+    save_and_leave(&orchestrator, &audit, telemetry).await;
     progress.stop();
     info("stopped");
     Ok(())
+}
+
+async fn save_and_leave(orchestrator: &Orchestrator, audit: &AuditLog, telemetry: RunningTelemetry) {
+    orchestrator.save_all();
+    audit.flush();
+    node::leave(orchestrator).await;
+    telemetry.shut_down().await;
+}
+
+/// Sends alarms to the webhook, if there is one, and measures certificates.
+fn watch_alerts(
+    config: &Config,
+    orchestrator: &Orchestrator,
+    tasks: &mut JoinSet<()>,
+) -> anyhow::Result<Option<Arc<dyn AlarmMessenger>>> {
+    if !config.alerts.certificates.is_empty() {
+        tasks.spawn(certificates::watch(config.alerts.certificates.clone(), orchestrator.clone()));
+    }
+    let Some(settings) = config.alerts.webhook.clone() else { return Ok(None) };
+    let webhook = Webhook::new(settings).context("no client for the webhook of alarms can be made")?;
+    let webhook = Arc::new(webhook);
+    let sender = webhook.clone();
+    tasks.spawn(async move { sender.run().await });
+    Ok(Some(webhook))
 }
 
 /// Warns of what tools want and the configuration does not have.
@@ -293,6 +333,7 @@ pub(super) fn orchestrator(
     feed: Arc<AuditFeed>,
     sources: Sources,
     node: Option<NodeParts>,
+    tracer: Tracer,
 ) -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(RuntimeParts {
         node,
@@ -305,18 +346,22 @@ pub(super) fn orchestrator(
         capabilities: handler_kinds::configured_capabilities(&config.images)?,
         config_keys: config.config_keys.clone(),
         topics: config.topics.clone(),
+        tracer,
         ..RuntimeParts::new(store)
     }))
 }
 
 fn operations(config: &Config, feed: Arc<AuditFeed>, registry: &Arc<Registry>) -> Operations {
     let node = config.node_data();
-    let trail = AuditLogHandle { feed, path: node.audit_file(), node: node.chain };
+    let seal_file = node.config.audit.segments.seal_file.clone();
+    let trail = AuditLogHandle { feed, path: node.audit_file(), node: node.chain, seal_file };
     let folders = &config.folders;
     Operations {
         audit: Some(trail),
+        history_file: Some(data::history_file(&node.folder)),
         change: previous_registry::compare(&folders.tools, &folders.data, registry),
         upstreams: Some(registry.clone()),
+        alarms: Arc::new(Alarms::new(config.alerts.rules.clone())),
         ..Operations::default()
     }
 }

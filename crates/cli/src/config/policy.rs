@@ -37,6 +37,11 @@ pub(super) fn policy(from: &mut Reader) -> Policy {
     budgets(from, &mut policy.text);
     from.table("policy.voice", "Limits of voice sessions.");
     budgets(from, &mut policy.voice);
+    settings! { from;
+        "max_wait_ms": or_none(whole(1, 600_000)) => policy.voice.max_wait_ms,
+            "How long calls of a turn keep the user waiting at the most; a tool that is known to take longer goes to the background, \
+             or is refused where it cannot";
+    }
     from.table("confirmation", "How users approve calls of tools.");
     settings! { from;
         "spoken": boolean() => policy.spoken_confirmation.is_allowed,

@@ -59,22 +59,27 @@ pub(crate) const API_KEY: &str = "QUARTERDECK_API_KEY_";
 /// Begins the name of a variable that holds the password of a calendar.
 pub(crate) const CALENDAR_SECRET: &str = "QUARTERDECK_CALENDAR_SECRET_";
 /// Variables that set no key, because they hold secrets or name the file.
-pub(crate) const SPECIAL_VARIABLES: [&str; 7] = [
+pub(crate) const SPECIAL_VARIABLES: [&str; 10] = [
     "QUARTERDECK_ADMIN_TOKEN",
+    "QUARTERDECK_ALERTS_SECRET",
     "QUARTERDECK_AUTH_SECRET",
     "QUARTERDECK_CLUSTER_SECRET",
     "QUARTERDECK_SMTP_PASSWORD",
     "QUARTERDECK_STORE_PASSWORD",
+    "QUARTERDECK_TRANSCRIPTS__KEY",
+    "QUARTERDECK_TRANSCRIPTS__PREVIOUS_KEYS",
     "QUARTERDECK_ZOOM_CLIENT_SECRET",
     CONFIG_FILE,
 ];
 /// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass
 /// for misspelt keys.
-pub(super) const SCRIPT_VARIABLES: [&str; 7] = [
+pub(super) const SCRIPT_VARIABLES: [&str; 9] = [
+    "QUARTERDECK_BUILT",
     "QUARTERDECK_FIXTURES",
     "QUARTERDECK_IR",
     "QUARTERDECK_KB",
     "QUARTERDECK_NO_MODEL",
+    "QUARTERDECK_PACKAGE_PROFILE",
     "QUARTERDECK_PEERS",
     "QUARTERDECK_REQUIRE_CLIENTS",
     "QUARTERDECK_TEST_STORE",

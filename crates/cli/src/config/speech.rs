@@ -95,9 +95,10 @@ fn hearing(from: &mut Reader) -> (HearingEngine, Option<String>) {
                  [default: true at OpenAI unless the model is whisper-1, else false]";
     let logprobs = from.optional("logprobs", boolean(), about);
     let defaults = OpenAiSpeechToTextConfig::new(None);
-    let mut limits = defaults.limits;
+    let (mut limits, mut streams) = (defaults.limits, defaults.streams);
     settings! { from;
         "timeout_seconds": seconds(1, 600) => limits.total, "How long one utterance may take";
+        "stream": boolean() => streams, "Ask openai for words as they are understood, for servers that have nothing else";
     }
     limits.first_byte = limits.total;
     let mut local = MoonshineSettings { timeout: limits.total, ..MoonshineSettings::default() };
@@ -125,6 +126,7 @@ fn hearing(from: &mut Reader) -> (HearingEngine, Option<String>) {
             api_key,
             language: language.clone(),
             logprobs,
+            streams,
             max_requests,
             limits,
         })),

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use quarterdeck_store::SealingKeys;
 use quarterdeck_transports::Secret;
 use serde_json::json;
 
-use super::kinds::{base_url, boolean, choice, choices, file, millis, node_name, seconds, store_url, whole};
+use super::audit::{AuditConfig, audit};
+use super::kinds::{base_url, choice, choices, file, millis, node_name, seconds, store_url, whole};
 use super::origin::Origin;
 use super::reader::{Reader, settings};
 use crate::environment;
@@ -27,8 +29,10 @@ pub(crate) struct StoreConfig {
     pub(crate) migrate: MigrateSchema,
     /// How long a server waits at its start until the database can be reached.
     pub(crate) wait: Duration,
-    /// Whether the store has a copy of every line of the audit trail.
-    pub(crate) keeps_audit_lines: bool,
+    /// The audit trail, whose head is in the store.
+    pub(crate) audit: AuditConfig,
+    /// What conversations in it are encrypted with.
+    pub(crate) keys: SealingKeys,
 }
 
 choices! {
@@ -92,7 +96,8 @@ pub(super) fn store(from: &mut Reader) -> StoreConfig {
         connect_timeout: Duration::from_secs(3),
         migrate: MigrateSchema::Auto,
         wait: Duration::from_secs(30),
-        keeps_audit_lines: false,
+        audit: AuditConfig::default(),
+        keys: SealingKeys::default(),
     };
     settings! { from;
         "pool_size": whole(2, 1_000) => config.pool_size,
@@ -108,18 +113,8 @@ pub(super) fn store(from: &mut Reader) -> StoreConfig {
     }
     config.root_certificates = root_certificates(from);
     config.url = url.map(|url| config.complete(url));
-    config.keeps_audit_lines = audit(from);
+    config.audit = audit(from);
     config
-}
-
-fn audit(from: &mut Reader) -> bool {
-    from.table("audit", "The audit trail, a file in the data folder of each node.");
-    let mut keep_in_store = false;
-    settings! { from;
-        "keep_in_store": boolean() => keep_in_store,
-            "Whether the store has a copy of every line, so that one machine can verify the trails of all nodes";
-    }
-    keep_in_store
 }
 
 fn root_certificates(from: &mut Reader) -> Option<PathBuf> {

@@ -206,7 +206,10 @@ fn verify_says_that_a_trail_is_whole() {
     );
     assert_eq!(
         stdout_json(&quarterdeck(files.path(), &["audit", "verify", "--format", "json"])),
-        json!({ "whole": true, "lines": 5, "unconfirmed": 0, "fault": null })
+        json!({
+            "whole": true, "lines": 5, "unconfirmed": 0, "fault": null,
+            "closedSegments": 0, "cut": null, "seals": null,
+        })
     );
 }
 
@@ -349,7 +352,7 @@ fn reading_commands_create_nothing() {
         &["sessions", "end", "ses_1"],
         &["clients", "list"],
         &["clients", "erase", "fridtjof", "--yes"],
-        &["backup", "copy.db"],
+        &["backup", "copy"],
         &["calendar", "list"],
         &["calendar", "export"],
     ] {

@@ -98,6 +98,10 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             store.migrate                          auto                                                                                                     default
             store.root_certificates_file           -                                                                                                        default
             audit.keep_in_store                    false                                                                                                    default
+            audit.segment_mb                       64                                                                                                       default
+            audit.compress                         true                                                                                                     default
+            audit.retain_days                      0                                                                                                        default
+            audit.seal_file                        -                                                                                                        default
             cluster.node                           -                                                                                                        default
             cluster.address                        -                                                                                                        default
             cluster.secret_file                    -                                                                                                        default
@@ -154,6 +158,7 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             speech.stt.language                    -                                                                                                        default
             speech.stt.logprobs                    false                                                                                                    default
             speech.stt.timeout_seconds             20                                                                                                       default
+            speech.stt.stream                      false                                                                                                    default
             speech.stt.max_requests                -                                                                                                        default
             speech.stt.api_key                     not set                                                                                                  default
             speech.tts.provider                    local                                                                                                    default
@@ -218,9 +223,16 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             policy.voice.turn_ms                   1500                                                                                                     default
             policy.voice.retries                   1                                                                                                        default
             policy.voice.backoff_ms                50                                                                                                       default
+            policy.voice.max_wait_ms               15000                                                                                                    default
             confirmation.spoken                    false                                                                                                    default
             confirmation.listen                    own                                                                                                      default
             moderation.max_block                   86400                                                                                                    default
+            transcripts.keep                       off                                                                                                      default
+            transcripts.retain_days                30                                                                                                       default
+            transcripts.key_file                   -                                                                                                        default
+            transcripts.key                        not set                                                                                                  default
+            transcripts.previous_keys_file         -                                                                                                        default
+            transcripts.previous_keys              not set                                                                                                  default
             tools.folder                           tools                                                                                                    default
             tools.locked                           false                                                                                                    default
             tools.artifact_digest                  -                                                                                                        default
@@ -266,6 +278,22 @@ fn the_configuration_is_shown_with_where_each_value_came_from() {
             calendar.zoom.token_url                https://zoom.us/oauth/token                                                                              default
             logs.level                             info                                                                                                     default
             logs.format                            auto                                                                                                     default
+            alerts.rules_file                      -                                                                                                        default
+            alerts.webhook_url                     -                                                                                                        default
+            alerts.webhook_secret_file             -                                                                                                        default
+            alerts.webhook_secret                  not set                                                                                                  default
+            alerts.certificates                    -                                                                                                        default
+            telemetry.endpoint                     -                                                                                                        default
+            telemetry.service_name                 quarterdeck                                                                                              default
+            telemetry.sampling_percent             100                                                                                                      default
+            telemetry.content                      false                                                                                                    default
+            telemetry.accept_traceparent           true                                                                                                     default
+            telemetry.traces                       true                                                                                                     default
+            telemetry.metrics                      true                                                                                                     default
+            telemetry.logs                         true                                                                                                     default
+            telemetry.interval_seconds             5                                                                                                        default
+            telemetry.metrics_interval_seconds     60                                                                                                       default
+            telemetry.timeout_seconds              10                                                                                                       default
             topics.sensitive                       bomb, bombs, corpse, gore, gun, guns, naked, nude, nudity, suicide, terrorist, torture, weapon, weapons  default
             present.keys                           -                                                                                                        default
             --- stderr

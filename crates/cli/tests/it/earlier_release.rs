@@ -122,6 +122,47 @@ fn server_opens_the_first_release_and_refuses_its_expired_question() {
 }
 
 #[test]
+fn trail_of_the_first_release_becomes_the_first_segment_without_losing_the_chain() {
+    let earlier = earlier("data-1");
+    let data = earlier.files.join(".quarterdeck");
+    let before = fs::read_to_string(data.join("audit.jsonl")).unwrap();
+    let site = earlier.files.join("site");
+    let (tools, kb) = (site.join("tools"), site.join("kb"));
+    let options = ["--tools", tools.to_str().unwrap(), "--kb", kb.to_str().unwrap()];
+    let server = Server::start(&data, &options);
+    let (status, _, body) = server.ask("POST", "/api/chat", "", r#"{"message":"Hello"}"#);
+    assert_eq!(status, 200, "{body}");
+    let (status, _, verdict) = server.ask("POST", "/api/deck/audit/verify", "", "");
+    let verdict: Value = serde_json::from_str(&verdict).unwrap();
+    assert_eq!((status, &verdict["isWhole"], &verdict["closedSegments"]), (200, &true.into(), &1.into()));
+    // The deck searches both segments as one trail.
+    let (_, _, found) = server.ask("GET", "/api/deck/audit?limit=200", "", "");
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["lines"].as_array().unwrap().len() as u64, verdict["lines"].as_u64().unwrap());
+    server.signal("-TERM");
+    assert_eq!(server.ended().0, Some(0));
+
+    assert!(earlier.says("audit verify").contains("lines in 2 segments, whole"));
+    assert!(earlier.says("audit query --tool reserve_room").contains("reserve_room"));
+    let exported = earlier.says("audit export");
+    assert!(exported.starts_with(&before), "byte for byte: {exported}");
+    let header: Value = serde_json::from_str(exported.lines().nth(8).unwrap()).unwrap();
+    assert_eq!((&header["event"], &header["previousLast"]), (&"audit_segment".into(), &8.into()));
+    let events = earlier.says("audit export --format ocsf");
+    for (line, event) in exported.lines().zip(events.lines()) {
+        let event: Value = serde_json::from_str(event).unwrap();
+        assert_eq!((&event["raw_data"], &event["class_uid"]), (&line.into(), &6003.into()));
+    }
+    assert_eq!(events.lines().count(), exported.lines().count());
+    // Without the segment, the trail is not whole.
+    let folder = data.join("audit.jsonl.segments");
+    fs::rename(&folder, data.join("aside")).unwrap();
+    let output = quarterdeck(earlier.files.path(), &["audit", "verify"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("they are missing"));
+}
+
+#[test]
 fn open_question_of_the_first_release_is_approved_as_it_was_asked() {
     let earlier = earlier("data-1");
     run(async {

@@ -267,7 +267,7 @@ fn while_another_process_is_at_work_nothing_is_changed() {
         "#]],
     );
     assert!(quarterdeck(files.path(), &["blocks"]).status.success(), "looking is always possible");
-    assert!(quarterdeck(files.path(), &["backup", "copy.db"]).status.success(), "and so is a backup");
+    assert!(quarterdeck(files.path(), &["backup", "copy"]).status.success(), "and so is a backup");
     drop(lock);
     assert!(quarterdeck(files.path(), &["blocks", "lift", "fridtjof"]).status.success());
 }
@@ -303,52 +303,12 @@ fn a_trail_of_operators_is_whole() {
 }
 
 #[test]
-fn a_backup_is_a_store_and_never_overwrites() {
-    let files = with_sessions();
-    check(
-        files.path(),
-        &["backup", "copy.db"],
-        expect![[r#"
-            exit 0
-            --- stdout
-            --- stderr
-            copy.db holds sessions, calls, confirmations, blocks, rate limits, values of tools, images and the calendar
-            it does not hold the audit trail (.quarterdeck/audit.jsonl), the tools, the knowledge base or the configuration
-        "#]],
-    );
-    check(
-        files.path(),
-        &["backup", "copy.db"],
-        expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: copy.db exists already and was left alone; choose another name
-    "#]],
-    );
-    check(
-        files.path(),
-        &["backup", "gone/copy.db"],
-        expect![[r#"
-        exit 2
-        --- stdout
-        --- stderr
-        error: cannot write gone/copy.db: there is no folder gone
-    "#]],
-    );
-    fs::create_dir(files.join("restored")).unwrap();
-    fs::copy(files.join("copy.db"), files.join("restored/quarterdeck.db")).unwrap();
-    let list = |data| quarterdeck(files.path(), &["sessions", "--data", data]).stdout;
-    assert_eq!(list("restored"), list(".quarterdeck"));
-}
-
-#[test]
 fn a_store_from_before_the_last_lines_does_not_make_the_trail_doubtful() {
     let files = with_sessions();
     assert!(quarterdeck(files.path(), &["sessions", "end", "ses_1"]).status.success());
-    assert!(quarterdeck(files.path(), &["backup", "copy.db"]).status.success());
+    assert!(quarterdeck(files.path(), &["backup", "copy"]).status.success());
     assert!(quarterdeck(files.path(), &["sessions", "end", "ses_2"]).status.success());
-    fs::copy(files.join("copy.db"), files.join(".quarterdeck/quarterdeck.db")).unwrap();
+    fs::copy(files.join("copy/quarterdeck.db"), files.join(".quarterdeck/quarterdeck.db")).unwrap();
     assert!(quarterdeck(files.path(), &["audit", "verify"]).status.success());
     assert!(quarterdeck(files.path(), &["sessions", "end", "ses_2"]).status.success());
     check(
@@ -369,14 +329,16 @@ fn state_is_readable_by_its_owner_alone() {
     assert!(
         quarterdeck(files.path(), &["blocks", "lift", "fridtjof", "--data", ".quarterdeck"]).status.success()
     );
-    assert!(quarterdeck(files.path(), &["backup", "copy.db"]).status.success());
+    assert!(quarterdeck(files.path(), &["backup", "copy"]).status.success());
     assert!(quarterdeck(files.path(), &["audit", "export", "--out", "trail.jsonl"]).status.success());
     for path in [
         ".quarterdeck",
         ".quarterdeck/quarterdeck.db",
         ".quarterdeck/audit.jsonl",
         ".quarterdeck/lock",
-        "copy.db",
+        "copy",
+        "copy/quarterdeck.db",
+        "copy/manifest.json",
         "trail.jsonl",
     ] {
         let mode = fs::metadata(files.join(path)).unwrap().permissions().mode();

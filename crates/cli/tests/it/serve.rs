@@ -34,7 +34,7 @@ pub(crate) fn command(data: &Path, listen: &str) -> Command {
     command
 }
 
-fn bare(data: &Path) -> Command {
+pub(crate) fn bare(data: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quarterdeck"));
     command.current_dir(root());
     for variable in

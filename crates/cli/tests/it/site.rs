@@ -61,7 +61,7 @@ const COMMANDS: [(&str, &str); 24] = [
     ("sessions", "no such sessions"),
     ("blocks", "no client is blocked"),
     ("clients", "no client"),
-    ("backup monday.db", "state/audit.jsonl"),
+    ("backup monday", "the audit trail (1 file)"),
 ];
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod export;
 mod line;
+mod ocsf;
 mod query;
 mod reader;
 mod tail;

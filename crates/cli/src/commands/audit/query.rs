@@ -21,7 +21,7 @@ pub(crate) fn run(options: &AuditQueryOptions) -> anyhow::Result<ExitStatus> {
         ..period_filter(&options.period)
     };
     let config = LocalConfig::load()?;
-    let mut reader = reader::open(options.data.or(&config))?;
+    let mut reader = reader::open_for(options.data.or(&config), &filter)?;
     let mut out = Output::to(None)?;
     let damaged = for_each_line(&mut reader, |line, value| {
         if matches_filter(value, &filter) {

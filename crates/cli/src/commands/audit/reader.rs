@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use quarterdeck_runtime::audit::{AuditEntry, AuditReader};
+use quarterdeck_runtime::audit::{AuditEntry, AuditReader, Filter, log_size};
 use serde_json::Value;
 
 use crate::data;
@@ -11,6 +11,11 @@ use crate::terminal::info;
 
 pub(super) fn open(data: &Path) -> anyhow::Result<AuditReader> {
     open_with(data, AuditReader::open)
+}
+
+/// Begins where lines may be that the filter wants; earlier segments are not read.
+pub(super) fn open_for(data: &Path, filter: &Filter) -> anyhow::Result<AuditReader> {
+    open_with(data, |path| AuditReader::open_since(path, filter.since.as_deref()))
 }
 
 /// Begins at the last `lines` complete lines.
@@ -23,7 +28,9 @@ fn open_with(
     open: impl FnOnce(&Path) -> std::io::Result<AuditReader>,
 ) -> anyhow::Result<AuditReader> {
     let path = data::audit_file(data);
-    data::require_file(&path)?;
+    if !log_size(&path).is_ok_and(|bytes| bytes > 0) {
+        data::require_file(&path)?;
+    }
     open(&path).with_context(|| format!("cannot read {}", path.display()))
 }
 

@@ -1,6 +1,5 @@
 //! `quarterdeck audit tail`.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -9,11 +8,11 @@ use quarterdeck_runtime::audit::{AuditEntry, AuditReader};
 
 use super::line::show;
 use super::reader::{self, for_each_line};
+use crate::ExitStatus;
 use crate::arguments::operator::{AuditTailOptions, LineFormat};
 use crate::config::LocalConfig;
 use crate::output::Output;
 use crate::terminal::info;
-use crate::{ExitStatus, data};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -38,7 +37,6 @@ fn follow(
     format: LineFormat,
     mut out: Output,
 ) -> anyhow::Result<ExitStatus> {
-    let path = data::audit_file(data);
     loop {
         match reader.next_entry()? {
             AuditEntry::Line(line, value) => out.write_all(show(&line, &value, format).as_bytes())?,
@@ -47,7 +45,7 @@ fn follow(
             AuditEntry::Partial(_) | AuditEntry::End => {
                 out.flush()?;
                 std::thread::sleep(POLL_INTERVAL);
-                if fs::metadata(&path).is_ok_and(|file| file.len() < reader.offset()) {
+                if reader.is_cut_off() {
                     info("warning: the trail was cut off or replaced; reading it from the start:");
                     reader = reader::open(data)?;
                 }

@@ -34,6 +34,8 @@ fn as_json(own: &str, found: &[NodeVerification]) -> Value {
         json!({
             "whole": found.map(|found| found.fault.is_none()), "lines": found.map(|found| found.lines),
             "unconfirmed": found.map(|found| found.unconfirmed), "fault": found.and_then(|found| found.fault.clone()),
+            "closedSegments": found.map(|found| found.closed_segments),
+            "cut": found.and_then(|found| found.cut.as_ref()), "seals": found.and_then(|found| found.seals.as_ref()),
         })
     };
     let of_own = found.iter().find(|one| one.node == own).and_then(|one| one.found.as_ref());
@@ -71,15 +73,34 @@ fn as_text(one: &NodeVerification, chains: usize) -> String {
     let Some(found) = &one.found else {
         return format!(
             "{place}: not seen; the store knows {} of it, which are on another machine\n\
-             help: copy its audit.jsonl here and add `--file {}=FILE`, or set `audit.keep_in_store` on that node\n",
+             help: copy its audit.jsonl (and audit.jsonl.segments) here and add `--file {}=FILE`, or set `audit.keep_in_store` on that node\n",
             lines(one.known_lines),
             one.node
         );
     };
     let mut text = match &found.fault {
+        None if found.closed_segments > 0 => {
+            let segments = count(usize::try_from(found.closed_segments + 1).unwrap_or(usize::MAX), "segment");
+            format!("{place}: {} in {segments}, whole\n", lines(found.lines))
+        }
         None => format!("{place}: {}, whole\n", lines(found.lines)),
         Some(fault) => format!("{place}: {fault}\nthe chain holds for {}\n", lines(found.lines)),
     };
+    if let Some(cut) = &found.cut {
+        let since =
+            if cut.since.is_empty() { String::new() } else { format!(" It is kept since {}.", cut.since) };
+        text.push_str(&format!(
+            "Before it, {} were cut as `audit.retain_days` says.{since}\n",
+            lines(cut.lines)
+        ));
+    }
+    if let Some(seals) = &found.seals {
+        let unsealed = match seals.unsealed {
+            0 => String::new(),
+            unsealed => format!("; {unsealed} of the closed segments are not sealed"),
+        };
+        text.push_str(&format!("{} of the seal file agree{unsealed}\n", seals.sealed));
+    }
     if found.fault.is_none() && found.unconfirmed > 0 {
         text.push_str(&format!(
             "the last {} came after the end that the store knows: a crash or a restored backup leaves such lines,\n\
@@ -111,7 +132,9 @@ async fn verify_chains(node: &NodeData, given: &[NodeFile]) -> anyhow::Result<Ve
     }
     let store = wire::find_store(node).await?;
     let files = files(node, given, &*store).await?;
-    let found = verify_nodes(&files, &*store).await.map_err(|error| anyhow!(error))?;
+    let found = verify_nodes(&files, &*store, node.config.audit.segments.seal_file.as_deref())
+        .await
+        .map_err(|error| anyhow!(error))?;
     store.close().await?;
     Ok(found)
 }

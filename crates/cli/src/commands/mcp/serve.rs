@@ -20,6 +20,7 @@ use crate::handler_access::{HandlerAccess, warn_about_grants};
 use crate::mcp_proxy::{self, ProxyTarget};
 use crate::shutdown::ShutdownSignal;
 use crate::store_loss::{self, OnStoreLoss};
+use crate::telemetry::{ConfiguredTelemetry, RunningTelemetry};
 use crate::terminal::{count, info, report_error};
 use crate::{ExitStatus, calendars, config, data, logs, permissions, registry, wire};
 
@@ -34,7 +35,9 @@ pub(super) fn run(options: &McpServeOptions) -> anyhow::Result<ExitStatus> {
             return Ok(ExitStatus::Problems);
         }
     };
-    logs::start(config.logs);
+    let telemetry = config.telemetry.settings.as_ref().map(ConfiguredTelemetry::new);
+    let (telemetry, log_layer) = telemetry.unzip();
+    logs::start(config.logs, log_layer.flatten());
     if let Some(url) = &options.url {
         return pass_on(&ProxyTarget::new(url, options.key_env.as_deref())?);
     }
@@ -57,7 +60,7 @@ pub(super) fn run(options: &McpServeOptions) -> anyhow::Result<ExitStatus> {
     opened.registry.lock();
     warn_about_grants(&opened.registry.snapshot(), &config.grants);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve_client(&config, opened, caller))?;
+    runtime.block_on(serve_client(&config, opened, caller, telemetry.as_ref()))?;
     // Handlers that still compute are not waited for, nor is a read of standard input that no line ends.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitStatus::Success)
@@ -102,9 +105,11 @@ async fn serve_client(
     config: &Config,
     opened: registry::OpenedRegistry,
     caller: McpCaller,
+    telemetry: Option<&ConfiguredTelemetry>,
 ) -> anyhow::Result<()> {
     let shutdown = ShutdownSignal::listen();
-    let Served { mcp, orchestrator, audit, mut tasks } = start(config, opened).await?;
+    let telemetry = RunningTelemetry::start(telemetry)?;
+    let Served { mcp, orchestrator, audit, mut tasks } = start(config, opened, &telemetry).await?;
     tokio::select! {
         served = mcp.serve_lines(caller, tokio::io::stdin(), tokio::io::stdout()) => {
             if let Err(error) = served {
@@ -118,6 +123,7 @@ async fn serve_client(
     orchestrator.save_all();
     audit.flush();
     serve::node::leave(&orchestrator).await;
+    telemetry.shut_down().await;
     info("stopped");
     Ok(())
 }
@@ -131,11 +137,15 @@ struct Served {
 }
 
 /// The parts of a server that need no network, on the same data.
-async fn start(config: &Config, opened: registry::OpenedRegistry) -> anyhow::Result<Served> {
+async fn start(
+    config: &Config,
+    opened: registry::OpenedRegistry,
+    telemetry: &RunningTelemetry,
+) -> anyhow::Result<Served> {
     let registry::OpenedRegistry { registry, bundle, replacement } = opened;
     let registry = Arc::new(registry);
     let node = config.node_data();
-    let store = store_loss::open(&node, OnStoreLoss::Refuse).await?;
+    let store = wire::seal_for_server(store_loss::open(&node, OnStoreLoss::Refuse).await?, &node).await?;
     let audit = Arc::new(wire::open_audit_log(&node, store.clone()).await?);
     let feed = Arc::new(AuditFeed::new(audit.clone()));
     serve::record_replacement(&feed, replacement);
@@ -148,7 +158,7 @@ async fn start(config: &Config, opened: registry::OpenedRegistry) -> anyhow::Res
     let sources = serve::Sources { calendars, knowledge: searched.clone() };
     // Nothing listens here, so no other node can pass a request on.
     let parts = serve::node::parts(config, String::new());
-    let orchestrator = serve::orchestrator(config, store, feed, sources, parts)?;
+    let orchestrator = serve::orchestrator(config, store, feed, sources, parts, telemetry.tracer())?;
     let mut tasks = JoinSet::new();
     serve::node::join(&orchestrator, &mut tasks).await?;
     registry.observe_hosts(&orchestrator.host_observer());

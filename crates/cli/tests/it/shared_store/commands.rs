@@ -98,8 +98,7 @@ fn schema_is_made_by_the_operator_where_servers_must_not() {
 fn commands_that_read_make_no_schema() {
     let Some(url) = database() else { return };
     let files = with_sessions();
-    for arguments in
-        [&["sessions"][..], &["blocks"], &["clients"], &["store", "list"], &["backup", "monday.db"]]
+    for arguments in [&["sessions"][..], &["blocks"], &["clients"], &["store", "list"], &["backup", "monday"]]
     {
         let output = on(&url, files.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

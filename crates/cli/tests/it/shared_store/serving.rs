@@ -49,7 +49,7 @@ fn operators_change_the_store_while_the_server_runs_and_it_is_recorded() {
         &["store", "vacuum"],
         &["clients"],
         &["store", "list"],
-        &["backup", "monday.db"],
+        &["backup", "monday"],
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", printed(&output));
@@ -59,7 +59,11 @@ fn operators_change_the_store_while_the_server_runs_and_it_is_recorded() {
     assert!(server.child.wait().unwrap().success());
     let verified = printed(&run(&["audit", "verify"]));
     assert!(verified.contains("whole"), "{verified}");
-    let listed = stdout_json(&on("sqlite:monday.db", site.files.path(), &["sessions", "--format", "json"]));
+    let listed = stdout_json(&on(
+        "sqlite:monday/quarterdeck.db",
+        site.files.path(),
+        &["sessions", "--format", "json"],
+    ));
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "the backup is a store of its own: {listed}");
 }
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::page::Page;
-use super::provider::Provider;
-use super::server::Site;
+use super::voice_model::VoiceModel;
 
 /// A greeting, a booking that takes `ms`, and thanks.
 fn booking(ms: u64) -> Value {
@@ -18,54 +17,56 @@ fn booking(ms: u64) -> Value {
     ])
 }
 
-/// What the provider has been answered on the connection after the death of the server.
-async fn answer_after(provider: &Provider) -> Value {
-    let report = provider.wait_for_report("the turn that was cut", |report| report.turns == 2).await;
-    let answers: Vec<_> = report.calls.iter().map(|call| (call.connection, call.answers.len())).collect();
-    assert_eq!(answers, [(1, 0), (2, 1)], "{report:#?}");
-    report.calls[1].answers[0].clone()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_before_a_crash_is_not_done_again_and_its_answer_is_not_lost() {
-    let provider = Provider::with_turns(&booking(400)).await;
-    let site = Site::new(&provider.address);
+    for model in VoiceModel::each(&booking(400)).await {
+        assert_kept(&model).await;
+    }
+}
+
+async fn assert_kept(model: &VoiceModel) {
+    let site = model.site();
     let server = site.serve();
     let mut page = Page::connect(&server).await;
     page.exchange("Good day", "Hello.").await;
     page.send_text("Book the room").await;
     page.wait_for("tool_call").await;
-    provider.stop_reading();
+    model.stop_reading();
     let committed = page.wait_for("committed").await;
     assert_eq!(committed["count"], 1);
     server.kill();
-    provider.resume_reading();
+    model.resume_reading();
 
     let server = site.serve();
     let mut page = page.reconnect(&server).await;
-    assert_eq!(answer_after(&provider).await, json!({ "output": { "did": "room", "count": 1 } }));
+    assert_eq!(model.answer_after_restart().await, json!({ "output": { "did": "room", "count": 1 } }));
     page.exchange("Many thanks", "You are welcome.").await;
-    assert_eq!(provider.report().faults, [""; 0]);
+    model.assert_clean();
     server.stop();
     assert_eq!((site.count_runs("ran", "room"), site.stored_count("book").await), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_crash_has_interrupted_is_not_tried_again_and_is_not_said_to_be_done() {
-    let provider = Provider::with_turns(&booking(10_000)).await;
-    let site = Site::new(&provider.address);
+    for model in VoiceModel::each(&booking(10_000)).await {
+        assert_not_repeated(&model).await;
+    }
+}
+
+async fn assert_not_repeated(model: &VoiceModel) {
+    let site = model.site();
     let server = site.serve();
     let mut page = Page::connect(&server).await;
     page.exchange("Good day", "Hello.").await;
     page.send_text("Book the room").await;
     page.wait_for("progress").await;
-    provider.stop_reading();
+    model.stop_reading();
     server.kill();
-    provider.resume_reading();
+    model.resume_reading();
 
     let server = site.serve();
     let mut page = page.reconnect(&server).await;
-    let answer = answer_after(&provider).await;
+    let answer = model.answer_after_restart().await;
     let error = &answer["error"];
     assert_eq!(
         (&error["type"], &error["details"]["outcome"]),
@@ -74,7 +75,7 @@ async fn what_a_crash_has_interrupted_is_not_tried_again_and_is_not_said_to_be_d
     );
     assert_eq!(error["partialSideEffects"], true, "{answer}");
     page.exchange("Many thanks", "You are welcome.").await;
-    assert_eq!(provider.report().faults, [""; 0]);
+    model.assert_clean();
     server.stop();
     assert_eq!(site.stored_count("book").await, 0, "half of it is not real");
     assert!(site.count_runs("ran", "room") <= 1, "{:#?}", site.trail("ran"));
@@ -82,7 +83,7 @@ async fn what_a_crash_has_interrupted_is_not_tried_again_and_is_not_said_to_be_d
 
 #[tokio::test(flavor = "multi_thread")]
 async fn approval_counts_once_across_a_crash() {
-    let provider = Provider::with_turns(&json!([
+    let turns = json!([
         { "begins": "text", "steps": [
             { "call": { "id": "function-call-4712", "name": "pay", "args": { "what": "rent" } } },
             { "await": "answers" },
@@ -90,9 +91,14 @@ async fn approval_counts_once_across_a_crash() {
         ] },
         { "begins": "anything", "steps": [{ "say": "So it is." }] },
         { "begins": "anything", "steps": [{ "say": "So it is." }] },
-    ]))
-    .await;
-    let site = Site::new(&provider.address);
+    ]);
+    for model in VoiceModel::each(&turns).await {
+        assert_approved_once(&model).await;
+    }
+}
+
+async fn assert_approved_once(model: &VoiceModel) {
+    let site = model.site();
     let server = site.serve();
     let mut page = Page::connect(&server).await;
     page.send_text("Pay the rent").await;

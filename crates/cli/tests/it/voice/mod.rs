@@ -21,3 +21,4 @@ mod server;
 mod simulated;
 mod speech_engines;
 mod tools;
+mod voice_model;

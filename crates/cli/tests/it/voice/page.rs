@@ -7,9 +7,15 @@ use quarterdeck_testkit::sound::speech;
 use quarterdeck_websocket::{Class, Limits, Message, Opcode, WebSocket, upgrade};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::server::{Server, TIMEOUT};
+
+enum Received {
+    Text(Value),
+    Close,
+    Nothing,
+}
 
 pub(crate) struct Page {
     socket: WebSocket<TcpStream>,
@@ -20,6 +26,8 @@ pub(crate) struct Page {
     pub(crate) messages: Vec<Value>,
     /// Bytes of audio received.
     pub(crate) audio_bytes: usize,
+    /// Audio that was received and that no loudspeaker has taken.
+    pub(crate) audio: Vec<u8>,
 }
 
 impl Page {
@@ -68,7 +76,14 @@ impl Page {
         let limits = Limits { max_message_bytes: 1 << 20 };
         let headers = [("cookie", cookie.as_str())];
         let socket = upgrade(stream, &host, "/voice", &headers, limits).await.unwrap();
-        let mut page = Self { socket, cookie, ready: Value::Null, messages: Vec::new(), audio_bytes: 0 };
+        let mut page = Self {
+            socket,
+            cookie,
+            ready: Value::Null,
+            messages: Vec::new(),
+            audio_bytes: 0,
+            audio: Vec::new(),
+        };
         start["type"] = "start".into();
         page.send(&start).await;
         page.ready = page.wait_for("ready").await;
@@ -92,12 +107,16 @@ impl Page {
     /// Sends sound of 16 kHz as fast as a microphone does.
     pub(crate) async fn send_sound(&mut self, sound: &[i16]) {
         for frame in sound.chunks(320) {
-            let bytes: Vec<u8> = frame.iter().flat_map(|sample| sample.to_le_bytes()).collect();
-            let class = Class::Control;
-            self.socket.send(Opcode::Binary, class, bytes.len(), |out| out.extend_from_slice(&bytes));
-            self.socket.flush().await.unwrap();
+            self.send_frame(frame).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    pub(crate) async fn send_frame(&mut self, samples: &[i16]) {
+        let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+        let class = Class::Control;
+        self.socket.send(Opcode::Binary, class, bytes.len(), |out| out.extend_from_slice(&bytes));
+        self.socket.flush().await.unwrap();
     }
 
     /// The next final words of the user or the assistant.
@@ -143,22 +162,50 @@ impl Page {
     /// The next text; nothing at the end.
     async fn next(&mut self) -> Option<Value> {
         loop {
-            while let Some(message) = self.socket.next() {
-                match message.unwrap() {
-                    Message::Text(text) => {
-                        let json: Value = serde_json::from_str(text).unwrap();
-                        self.messages.push(json.clone());
-                        return Some(json);
-                    }
-                    Message::Close(..) => return None,
-                    Message::Binary(audio) => self.audio_bytes += audio.len(),
-                    Message::Ping(_) | Message::Pong => {}
-                }
+            match self.take_received() {
+                Received::Text(json) => return Some(json),
+                Received::Close => return None,
+                Received::Nothing => {}
             }
             let filled = timeout(TIMEOUT, self.socket.fill()).await;
             let Ok(filled) = filled else { panic!("nothing more came: {:#?}", self.messages) };
             filled.ok()?;
         }
+    }
+
+    /// Reads whatever comes until then. Returns the messages.
+    pub(crate) async fn receive_until(&mut self, until: Instant) -> Vec<Value> {
+        let mut received = Vec::new();
+        loop {
+            match self.take_received() {
+                Received::Text(json) => received.push(json),
+                Received::Close => panic!("the call ended: {:#?}", self.messages),
+                Received::Nothing => match timeout_at(until, self.socket.fill()).await {
+                    Ok(filled) => filled.unwrap(),
+                    Err(_) => return received,
+                },
+            }
+        }
+    }
+
+    /// The next text of what was received; audio is kept.
+    fn take_received(&mut self) -> Received {
+        while let Some(message) = self.socket.next() {
+            match message.unwrap() {
+                Message::Text(text) => {
+                    let json: Value = serde_json::from_str(text).unwrap();
+                    self.messages.push(json.clone());
+                    return Received::Text(json);
+                }
+                Message::Close(..) => return Received::Close,
+                Message::Binary(audio) => {
+                    self.audio_bytes += audio.len();
+                    self.audio.extend_from_slice(audio);
+                }
+                Message::Ping(_) | Message::Pong => {}
+            }
+        }
+        Received::Nothing
     }
 
     /// The model's transcript so far.

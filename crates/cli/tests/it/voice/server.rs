@@ -19,7 +19,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Site {
     pub(crate) tools: Tree,
     data: tempfile::TempDir,
-    provider: String,
+    /// What chooses the model that is spoken with.
+    voice: Vec<(String, String)>,
 }
 
 pub(crate) struct Server {
@@ -31,7 +32,24 @@ pub(crate) struct Server {
 impl Site {
     /// A new site whose voice is the provider at this address.
     pub(crate) fn new(provider: &str) -> Self {
-        Self { tools: tools(), data: tempfile::tempdir().unwrap(), provider: provider.to_owned() }
+        let voice = match provider.is_empty() {
+            true => vec![],
+            false => vec![("VOICE__BASE_URL".to_owned(), provider.to_owned())],
+        };
+        Self { tools: tools(), data: tempfile::tempdir().unwrap(), voice }
+    }
+
+    /// A new site whose voice is a pipeline of the engines at this address.
+    pub(crate) fn with_pipeline(base_url: &str) -> Self {
+        let mut site = Self::new("");
+        let mut set = |name: &str, value: &str| site.voice.push((name.to_owned(), value.to_owned()));
+        set("VOICE__PROVIDER", "pipeline");
+        set("TEXT__MODEL", "scripted");
+        for engine in ["TEXT", "SPEECH__STT", "SPEECH__TTS"] {
+            set(&format!("{engine}__PROVIDER"), "openai");
+            set(&format!("{engine}__BASE_URL"), base_url);
+        }
+        site
     }
 
     /// A new site with these of the built-in tools, whose voice is the built-in simulator.
@@ -59,9 +77,7 @@ impl Site {
         command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
         command.arg(self.tools.path()).arg("--data").arg(self.data.path());
         command.args(options);
-        if !self.provider.is_empty() {
-            command.env("QUARTERDECK_VOICE__BASE_URL", &self.provider);
-        }
+        command.envs(self.voice.iter().map(|(name, value)| (format!("QUARTERDECK_{name}"), value)));
         command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());

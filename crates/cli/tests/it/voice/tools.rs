@@ -15,7 +15,7 @@ export async function execute({ args, context }) {
 "#;
 
 /// Counts what it has done in its store. The message goes out when that is committed, and not before.
-const BOOK: &str = r#"
+pub(crate) const BOOK: &str = r#"
 export async function execute({ args, context }) {
   context.audit.log('ran', { what: args.what });
   context.progress('under way');
