@@ -1,6 +1,6 @@
 # Two commands matter: `make run` and `make test`. Both install what is missing.
 
-.PHONY: run dev cluster test test-postgres test-clients test-speech test-browser check bench soak fuzz setup help
+.PHONY: run dev cluster test test-postgres test-clients test-speech test-browser check package test-package bench soak fuzz setup help
 
 help: ## Show this help
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,8 +24,10 @@ test: setup ## Run every test
 	@scripts/postgres
 	@scripts/radicale
 	@scripts/mail-server
+	@scripts/otlp-receiver
 	@scripts/language-model
 	@scripts/speech
+	@scripts/promtool
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients
@@ -53,10 +55,19 @@ check: setup ## Format, lints, docs, dependency policy: what CI asks for before 
 	scripts/check-shape
 	scripts/check-dependencies
 
+package: ## Build a Debian package, a tarball, licences and a bill of materials into target/package
+	@scripts/setup run
+	scripts/package
+
+test-package: ## Install what `make package` has built on a bare Debian in a folder, and serve from it; try the proxy of deploy/
+	scripts/test-package
+	scripts/test-proxy
+
 bench: setup ## Measure; the results are in CPU time
 	scripts/bench
 	scripts/bench-server
 	scripts/bench-voice
+	scripts/bench-pipeline
 	scripts/bench-mcp
 	scripts/bench-cluster
 
