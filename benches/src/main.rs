@@ -5,6 +5,7 @@
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
 //! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`, without an ear of its own;
 //! `relay-with-ear` is the same with one, as calls have it by default.
+//! `pipeline-load PORT ENGINES_PORT CALLS TURNS` is the client of `scripts/bench-pipeline`, and the engines that it measures without.
 //! `mcp PORT FIXTURES` is the MCP server for the load generator of `scripts/bench-mcp`.
 //! `quarterdeck-benches knowledge [RECORDS]` measures the knowledge base with so many made-up records, and prints many
 //! figures at once.
@@ -25,6 +26,7 @@ mod fixtures;
 mod knowledge;
 mod load;
 mod mcp;
+mod pipeline_load;
 mod relay;
 mod rounds;
 mod scale;
@@ -53,6 +55,14 @@ fn main() {
             let number = |at: usize| arguments.get(at).and_then(|text| text.parse().ok());
             let (writers, seconds) = (number(2).unwrap_or(16.0), number(3).unwrap_or(5.0));
             return println!("{}", commits::run(place, writers as usize, seconds));
+        }
+        ("pipeline-load", _) => {
+            let number = |place: usize| -> usize {
+                let number = arguments.get(place).and_then(|text| text.parse().ok());
+                number.expect("PORT ENGINES_PORT CALLS TURNS")
+            };
+            let (port, engines) = (number(1) as u16, number(2) as u16);
+            return println!("{}", pipeline_load::run(port, engines, number(3), number(4)));
         }
         ("cluster-load", Some(ports)) => return cluster_load(ports, &arguments[2..]),
         ("scale", costs) => {

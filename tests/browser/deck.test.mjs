@@ -131,7 +131,7 @@ test('a line that is read stays where it is, and what came meanwhile appears whe
   await leave();
 });
 
-for (const view of ['tools', 'sessions', 'audit', 'registry', 'mcp', 'nodes', 'playground']) {
+for (const view of ['tools', 'sessions', 'unanswered', 'audit', 'registry', 'mcp', 'nodes', 'playground']) {
   test(`the view ${view} is there when the server is, also if it was not at first`, async () => {
     const { page, by, leave } = await operate({ at: '#live', expects: [/ERR_FAILED/] });
     await by('live-state')
@@ -506,3 +506,25 @@ async function take() {
     await leave();
   }
 }
+
+test('an alarm is shown with what to do, lifted, and on the record', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quarterdeck-rules-'));
+  const rules = join(folder, 'alerts.json');
+  const when = { kind: 'gauge', series: 'quarterdeck_sessions_active', where: { mode: 'voice' }, below: 1 };
+  const rule = { id: 'no_calls', severity: 'critical', summary: 'No user calls', remedy: 'Call a user.', when };
+  writeFileSync(rules, JSON.stringify({ rules: [rule] }));
+  const other = await startDeck({ QUARTERDECK_ALERTS__RULES_FILE: rules });
+  try {
+    const { by, leave } = await operate({ to: other });
+    await says(by('alarm'), /No user calls[^]*Call a user\./);
+    await by('lift-alarm').click();
+    await counts(by('lift-alarm'), 0);
+    await says(by('alarm'), /lifted/);
+    await by('tab-audit').click();
+    await says(by('audit'), /an operator lifted an alarm[^]*alarm no_calls:mode=voice fired/);
+    await leave();
+  } finally {
+    await other.remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});

@@ -337,6 +337,26 @@ for (const [order, told] of [
   });
 }
 
+test('a call that is approved with a code shows what to say until it is decided', async () => {
+  const {
+    by,
+    calls: [call],
+    leave,
+  } = await inCall();
+  for (const message of [tea, { ...question, confirmBy: 'code', code: '4170' }, waiting]) call.tell(message);
+  await says(by('confirm-code'), '4 1 7 0');
+  await says(by('confirm-card').locator('.confirm-code'), 'Or say: 4 1 7 0');
+  // The code was said: the call runs without a click.
+  call.tell({ type: 'tool_result', callId: 'c1', ok: true, duration: 12 });
+  await says(by('confirm-title'), 'Approved and done.');
+  await by('confirm-code').waitFor({ state: 'hidden' });
+
+  for (const message of [{ ...tea, callId: 'c2' }, { ...question, callId: 'c2', token: 'qdc_2' }]) call.tell(message);
+  await counts(by('confirm-card'), 2);
+  await counts(by('confirm-code'), 1);
+  await leave();
+});
+
 test('what was approved before the call ended is not said to be undone', async () => {
   const {
     by,

@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { program } from './deck.mjs';
@@ -34,6 +35,29 @@ export async function startSimulator(scenario) {
     remove() {
       child.kill('SIGKILL');
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The same provider, far away: every byte takes a while in each direction. */
+export async function delayed(simulator, oneWayMs) {
+  const { port } = new URL(simulator.settings.QUARTERDECK_VOICE__BASE_URL);
+  const carry = (from, to) => {
+    from.on('data', (bytes) => setTimeout(() => to.writable && to.write(bytes), oneWayMs));
+    from.on('close', () => setTimeout(() => to.destroy(), oneWayMs));
+    from.on('error', () => {});
+  };
+  const proxy = createServer((client) => {
+    const server = connect(Number(port), '127.0.0.1');
+    carry(client, server);
+    carry(server, client);
+  });
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  return {
+    settings: { ...simulator.settings, QUARTERDECK_VOICE__BASE_URL: `http://127.0.0.1:${proxy.address().port}` },
+    remove() {
+      proxy.close();
+      simulator.remove();
     },
   };
 }
