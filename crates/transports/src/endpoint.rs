@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream;
+use quarterdeck_contracts::telemetry::TraceContext;
 use quarterdeck_contracts::{ChatError, ChatErrorKind, ChatEvent, ChatStream};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Request, RequestBuilder, Url, redirect};
@@ -16,6 +17,9 @@ use tokio::time::{Instant, sleep};
 use crate::http::{HttpReply, Step, deadline_after};
 use crate::reply::Accumulator;
 use crate::{ConfigError, Fault, Limits, Secret, retry};
+
+/// What a server that has telemetry of its own joins its spans to ours by. The others ignore it.
+const TRACEPARENT: &str = "traceparent";
 
 /// A provider's address with all that a request needs.
 pub(crate) struct Endpoint {
@@ -75,13 +79,22 @@ impl Endpoint {
         Ok(Arc::new(Self { name, client, limits: limits.clone(), url, headers, key: key.cloned() }))
     }
 
-    /// Sends a request, with a new accumulator for every attempt.
-    pub(crate) fn ask<A, F>(self: &Arc<Self>, body: &Value, new_accumulator: F) -> ChatStream
+    /// Sends a request, with a new accumulator for every attempt. All attempts are one span, if there is one.
+    pub(crate) fn ask<A, F>(
+        self: &Arc<Self>,
+        body: &Value,
+        span: Option<TraceContext>,
+        new_accumulator: F,
+    ) -> ChatStream
     where
         A: Accumulator + 'static,
         F: Fn() -> A + Send + 'static,
     {
-        let phase = match self.post(body).build() {
+        let mut request = self.post(body);
+        if let Some(span) = span {
+            request = request.header(TRACEPARENT, span.to_traceparent());
+        }
+        let phase = match request.build() {
             Ok(request) => Phase::Send(request),
             Err(error) => {
                 Phase::Failed(Fault::new(ChatErrorKind::Rejected, error.without_url().to_string()), None)

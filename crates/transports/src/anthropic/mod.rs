@@ -145,6 +145,6 @@ impl ChatModel for Anthropic {
     fn ask(&self, request: ChatRequest) -> ChatStream {
         let body = body(&self.config, self.name(), &request);
         let name = self.endpoint.name.clone();
-        self.endpoint.ask(&body, move || AnthropicReply::new(&name))
+        self.endpoint.ask(&body, request.span, move || AnthropicReply::new(&name))
     }
 }

@@ -134,7 +134,7 @@ impl ChatModel for Gemini {
     fn ask(&self, request: ChatRequest) -> ChatStream {
         let body = body(&self.config, self.name(), &request);
         let name = self.endpoint.name.clone();
-        self.endpoint.ask(&body, move || GeminiReply::new(&name))
+        self.endpoint.ask(&body, request.span, move || GeminiReply::new(&name))
     }
 }
 

@@ -150,7 +150,7 @@ impl OpenAi {
             body["reasoning_effort"] = "none".into();
         }
         let name = self.endpoint.name.clone();
-        self.endpoint.ask(&body, move || OpenAiReply::new(&name))
+        self.endpoint.ask(&body, request.span, move || OpenAiReply::new(&name))
     }
 
     /// Whether a refused request can be sent again, without what the server named.

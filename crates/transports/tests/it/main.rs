@@ -31,3 +31,4 @@ mod server;
 mod speech_to_text;
 mod text_to_speech;
 mod timeouts;
+mod trace_header;
