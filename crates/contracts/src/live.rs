@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::telemetry::ConversationTracer;
 use crate::{ModelCall, Provider, ToolResponse, Usage};
 
 /// A model that is spoken with.
@@ -71,7 +72,7 @@ pub type LiveConnecting =
     Pin<Box<dyn Future<Output = Result<Box<dyn LiveConnection>, LiveError>> + Send + 'static>>;
 
 /// What a conversation begins with.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct LiveSetup {
     /// Who the model is and what it should do.
     pub system: Arc<str>,
@@ -85,6 +86,8 @@ pub struct LiveSetup {
     pub asks: bool,
     /// The user's language, `en` or `de-AT`, if it is known. A model that hears by itself finds out alone.
     pub language: Option<String>,
+    /// For a model that asks others. What a provider does behind its own connection has no spans here.
+    pub tracer: ConversationTracer,
 }
 
 /// Something that was said.

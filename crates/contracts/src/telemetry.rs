@@ -4,10 +4,12 @@
 //! takes spans is behind [`SpanRecorder`]; where there is none, a span is an empty pointer and nothing is computed for
 //! it. Nothing here samples, stores or sends.
 
+mod model_span;
 pub mod names;
 mod span;
 mod trace_context;
 
+pub use model_span::{ConversationTracer, ModelSpan};
 pub use span::{
     Attribute, AttributeValue, MAX_ATTRIBUTES, MAX_EVENTS, MAX_TEXT_BYTES, Span, SpanData, SpanEvent,
     SpanKind, SpanOrigin, SpanRecorder, SpanStamp, SpanStatus, Tracer,

@@ -5,9 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use quarterdeck_contracts::telemetry::ConversationTracer;
 use quarterdeck_contracts::{
-    ChatEvent, ChatRequest, ChatStream, LiveConnection, LiveError, LiveEvent, LiveInput, LiveSetup,
-    TranscriptStage,
+    ChatEvent, ChatRequest, LiveConnection, LiveError, LiveEvent, LiveInput, LiveSetup, TranscriptStage,
 };
 use serde_json::Value;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -19,6 +19,7 @@ use crate::input_audio::InputAudio;
 use crate::language::Language;
 use crate::latency::Latency;
 use crate::model::Engines;
+use crate::model_request::ModelRequest;
 use crate::voice::{Spoken, Voice};
 
 pub(crate) struct Connection {
@@ -28,7 +29,8 @@ pub(crate) struct Connection {
     dialogue: Dialogue,
     input: InputAudio,
     hearing: Hearing,
-    reply: Option<ChatStream>,
+    request: Option<ModelRequest>,
+    tracer: ConversationTracer,
     voice: Voice,
     timer: Pin<Box<Sleep>>,
     latency: Latency,
@@ -39,7 +41,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// `prefix` makes the ids of calls unlike those of any other connection.
     pub(crate) fn new(engines: Arc<Engines>, setup: LiveSetup, prefix: String) -> Self {
-        let LiveSetup { system, tools, history, asks, language, .. } = setup;
+        let LiveSetup { system, tools, history, asks, language, tracer, .. } = setup;
         let settings = &engines.settings;
         let tag = language.or_else(|| settings.language.clone());
         let conversation = Conversation::new(engines.chat.name(), prefix, history);
@@ -48,7 +50,8 @@ impl Connection {
             dialogue,
             input: InputAudio::new(settings.pre_roll, settings.max_utterance),
             hearing: Hearing::new(engines.hears.clone(), tag.clone()),
-            reply: None,
+            request: None,
+            tracer,
             voice: Voice::new(engines.speaks.clone(), tag),
             timer: Box::pin(sleep_until(Instant::now())),
             latency: Latency::default(),
@@ -87,7 +90,7 @@ impl Connection {
     /// Drops what the dialogue does not want any more.
     fn drop_cancelled(&mut self) {
         if !self.dialogue.is_generating() {
-            self.reply = None;
+            self.request = None;
         }
         if !self.dialogue.is_speaking() {
             self.voice.stop();
@@ -127,25 +130,24 @@ impl Connection {
             tool_use: question.tool_use,
             span: None,
         };
-        self.reply = Some(self.engines.chat.ask(request));
+        self.request = Some(ModelRequest::begin(&self.engines, &self.tracer, request, now));
         true
     }
 
     fn poll_reply(&mut self, context: &mut Context<'_>, now: Instant) -> bool {
-        let Some(reply) = &mut self.reply else { return false };
-        let Poll::Ready(event) = reply.as_mut().poll_next(context) else { return false };
+        let Some(request) = &mut self.request else { return false };
+        let Poll::Ready(event) = request.poll(&self.engines, context, now) else { return false };
         match event {
-            Some(Ok(ChatEvent::Text(text))) => {
+            Ok(ChatEvent::Text(text)) => {
                 self.latency.on_token(now);
                 self.dialogue.on_reply_text(&text);
                 return true;
             }
-            Some(Ok(ChatEvent::Thought(_))) => return true,
-            Some(Ok(ChatEvent::Done(done))) => self.dialogue.on_reply_done(done),
-            Some(Err(error)) => self.dialogue.on_reply_failed(&error),
-            None => self.dialogue.on_reply_failed(&self.engines.cut_reply()),
+            Ok(ChatEvent::Thought(_)) => return true,
+            Ok(ChatEvent::Done(done)) => self.dialogue.on_reply_done(done),
+            Err(error) => self.dialogue.on_reply_failed(&error),
         }
-        self.reply = None;
+        self.request = None;
         true
     }
 

@@ -12,6 +12,7 @@ mod input_audio;
 mod language;
 mod latency;
 mod model;
+mod model_request;
 mod playback;
 mod sentences;
 mod settings;

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::telemetry::Span;
+use quarterdeck_contracts::telemetry::{ModelSpan, Span};
 use quarterdeck_contracts::{ChatError, ChatModel, ModelReply};
 use quarterdeck_runtime::{ModelEvent, Orchestrator, Session};
 use tokio::time::Instant;
 
 use super::Settings;
 use super::model_health::{Failing, ModelHealth};
-use super::turn_span;
 use super::window::Window;
 use crate::briefing::{Brief, Briefing, DeclarationForms};
 use crate::describe;
@@ -92,14 +91,14 @@ pub(super) struct ModelRequest {
     began: Instant,
     has_output: bool,
     is_over: bool,
-    span: Span,
+    span: ModelSpan,
 }
 
 impl ModelRequest {
     pub(super) fn begin(orchestrator: &Orchestrator, asked: &BriefedModel, turn: &Span) -> Self {
         let model: Arc<str> = asked.model.name().into();
         orchestrator.metrics().record_model(&model, ModelEvent::Asked);
-        let span = turn_span::begin_request(orchestrator.tracer(), &model, turn);
+        let span = ModelSpan::begin(orchestrator.tracer(), &model, turn.context());
         let orchestrator = orchestrator.clone();
         Self { orchestrator, model, began: Instant::now(), has_output: false, is_over: false, span }
     }
@@ -109,12 +108,12 @@ impl ModelRequest {
         if !std::mem::replace(&mut self.has_output, true) {
             let after = self.began.elapsed();
             self.record(ModelEvent::FirstToken(after));
-            turn_span::record_first_output(&mut self.span, after);
+            self.span.record_first_output(after);
         }
     }
 
     /// What the provider's own spans have as their parent.
-    pub(super) fn span(&self) -> &Span {
+    pub(super) fn span(&self) -> &ModelSpan {
         &self.span
     }
 
@@ -128,7 +127,7 @@ impl ModelRequest {
         self.record_output();
         self.is_over = true;
         self.record(ModelEvent::Answered(reply.usage));
-        turn_span::record_reply(&mut self.span, reply);
+        self.span.record_reply(reply);
         if let Some(failing) = asked.health.record_success() {
             let lasted = self.orchestrator.now_ms().saturating_sub(failing.since_ms);
             let (model, failures) = (&*self.model, failing.failures);
@@ -139,7 +138,7 @@ impl ModelRequest {
     pub(super) fn failed(&mut self, asked: &BriefedModel, error: &ChatError) {
         self.is_over = true;
         self.record(ModelEvent::Failed(error.kind));
-        turn_span::record_failure(&mut self.span, error);
+        self.span.record_failure(error);
         asked.health.record_failure(error, self.orchestrator.now_ms());
     }
 

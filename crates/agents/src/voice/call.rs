@@ -105,9 +105,11 @@ impl Call {
         };
         let machine_session = RuntimeSession::new(core.clone(), session.clone(), brief.describes);
         let state = CallState::new(start, machine_session, Instant::now());
+        let (locale, tracer) =
+            (user.situation.locale.clone(), spans::conversation_tracer(core.orchestrator.tracer(), &session));
         Self {
             events: session.connect(),
-            provider: ProviderLink::new(core.model.clone(), brief, user.situation.locale.clone()),
+            provider: ProviderLink::new(core.model.clone(), brief, locale, tracer),
             timer: Box::pin(tokio::time::sleep_until(state.next_tick())),
             core,
             session,

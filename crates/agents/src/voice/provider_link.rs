@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use quarterdeck_contracts::telemetry::ConversationTracer;
 use quarterdeck_contracts::{
     LiveConnecting, LiveConnection, LiveError, LiveEvent, LiveInput, LiveModel, LiveResult, LiveSetup,
 };
@@ -15,6 +16,7 @@ pub(super) struct ProviderLink {
     brief: Brief,
     /// The user's, as a tag.
     language: Option<String>,
+    tracer: ConversationTracer,
     live: Option<Box<dyn LiveConnection>>,
     connecting: Option<LiveConnecting>,
     /// A connection that was opened and not accepted yet.
@@ -34,8 +36,14 @@ pub(super) enum ProviderEvent {
 }
 
 impl ProviderLink {
-    pub(super) fn new(model: Arc<dyn LiveModel>, brief: Brief, language: Option<String>) -> Self {
-        Self { model, brief, language, live: None, connecting: None, candidate: None, is_dirty: false }
+    pub(super) fn new(
+        model: Arc<dyn LiveModel>,
+        brief: Brief,
+        language: Option<String>,
+        tracer: ConversationTracer,
+    ) -> Self {
+        let (live, connecting, candidate) = (None, None, None);
+        Self { model, brief, language, tracer, live, connecting, candidate, is_dirty: false }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -90,6 +98,7 @@ impl ProviderLink {
             history: replay.history,
             asks: replay.asks,
             language: self.language.clone(),
+            tracer: self.tracer.clone(),
         }));
     }
 

@@ -1,12 +1,20 @@
-//! The spans of a spoken conversation: each wait for an answer, and each outage of the provider. Tool calls have their own.
+//! The spans of a spoken conversation: each wait for an answer, and each outage of the provider. Tool calls have their own, and so
+//! have the requests of a pipeline to its model.
 
 use std::time::Duration;
 
 use quarterdeck_contracts::telemetry::names::{self, operation};
-use quarterdeck_contracts::telemetry::{Span, SpanKind, Tracer};
+use quarterdeck_contracts::telemetry::{ConversationTracer, Span, SpanKind, Tracer};
 use quarterdeck_runtime::Session;
 
 use crate::AGENT_NAME;
+
+const CHANNEL: &str = "voice";
+
+/// For a model that asks others.
+pub(super) fn conversation_tracer(tracer: &Tracer, session: &Session) -> ConversationTracer {
+    ConversationTracer::new(tracer.clone(), session.id(), CHANNEL)
+}
 
 /// Records the wait from the end of the user's speech to the first audio of the answer, which comes now.
 pub(super) fn record_first_audio(tracer: &Tracer, session: &Session, model: &str, latency: Duration) {
@@ -43,5 +51,5 @@ fn describe(span: &mut Span, session: &Session, model: &str) {
     span.set(names::PROVIDER_NAME, provider.to_owned());
     span.set(names::REQUEST_MODEL, model.to_owned());
     span.set(names::CONVERSATION_ID, session.id().to_owned());
-    span.set(names::CHANNEL, "voice");
+    span.set(names::CHANNEL, CHANNEL);
 }

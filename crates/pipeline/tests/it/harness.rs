@@ -213,6 +213,11 @@ impl Talk {
         history: Vec<quarterdeck_contracts::LiveTurn>,
         asks: bool,
     ) -> Self {
+        let setup = LiveSetup { history, asks, ..LiveSetup::default() };
+        Self::connect(script, setup).await
+    }
+
+    pub(crate) async fn connect(script: Script, setup: LiveSetup) -> Self {
         let script = Arc::new(script);
         let (chat, ear, voice) =
             (FakeChat(script.clone()), FakeEar(script.clone()), FakeVoice(script.clone()));
@@ -220,7 +225,7 @@ impl Talk {
         let pipeline = Pipeline::new(Arc::new(chat), Arc::new(ear), Arc::new(voice), settings);
         assert!(pipeline.relies_on_ear());
         assert_eq!(pipeline.name(), "pipeline/fake/chat");
-        let setup = LiveSetup { system: "Be brief.".into(), history, asks, ..LiveSetup::default() };
+        let setup = LiveSetup { system: "Be brief.".into(), ..setup };
         let connection = pipeline.connect(setup).await.unwrap();
         Self { script, connection, lines: vec![], calls: vec![], ends: None, got: Duration::ZERO }
     }

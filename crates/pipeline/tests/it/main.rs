@@ -6,5 +6,6 @@ mod barge_in;
 mod failures;
 mod harness;
 mod properties;
+mod spans;
 mod tools;
 mod turns;
