@@ -6,18 +6,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) struct Receiver {
+pub(crate) struct Receiver {
     process: Child,
     port: u64,
     lines: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Receiver {
-    pub(super) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let program = root.join("target/otlp-receiver/bin/python");
         if !program.exists() {
@@ -52,12 +52,12 @@ impl Receiver {
         Some(Self { process, port, lines })
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// What came of a signal, as soon as it is enough.
-    pub(super) fn wait_for(&self, signal: &str, is_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    pub(crate) fn wait_for(&self, signal: &str, is_enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let begun = Instant::now();
         loop {
             let came: Vec<_> =
@@ -70,7 +70,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn everything(&self) -> String {
+    pub(crate) fn everything(&self) -> String {
         self.lines.lock().unwrap().iter().map(|line| format!("{line}\n")).collect()
     }
 }
@@ -82,11 +82,23 @@ impl Drop for Receiver {
     }
 }
 
+/// Whether every span is as the conventions want it.
+pub(crate) fn assert_sound(spans: &[Value]) {
+    for span in spans {
+        assert_eq!(span["problems"], json!([]), "{span:#}");
+    }
+}
+
+/// The `traceparent` of a request within this span, which is kept.
+pub(crate) fn traceparent(span: &Value) -> String {
+    format!("00-{}-{}-01", text(span, "trace"), text(span, "id"))
+}
+
 /// Those whose names begin so.
-pub(super) fn of_name<'a>(items: &'a [Value], name: &str) -> Vec<&'a Value> {
+pub(crate) fn of_name<'a>(items: &'a [Value], name: &str) -> Vec<&'a Value> {
     items.iter().filter(|item| text(item, "name").starts_with(name)).collect()
 }
 
-pub(super) fn text<'a>(item: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(item: &'a Value, key: &str) -> &'a str {
     item[key].as_str().unwrap_or_default()
 }

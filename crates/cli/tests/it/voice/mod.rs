@@ -19,6 +19,7 @@ mod registry;
 mod restarted;
 mod server;
 mod simulated;
+mod spans;
 mod speech_engines;
 mod tools;
 mod voice_model;

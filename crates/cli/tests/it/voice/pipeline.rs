@@ -9,10 +9,10 @@ use super::page::Page;
 use super::speech_engines::SpeechEngines;
 use crate::serve::{ANYWHERE, Server, command};
 
-const QUESTION: &str = "Who designed the Fram?";
+pub(super) const QUESTION: &str = "Who designed the Fram?";
 
 /// A server with the shipped tools and records, whose voice is the pipeline with these engines.
-fn pipeline(data: &std::path::Path, engines: &SpeechEngines) -> Command {
+pub(super) fn pipeline(data: &std::path::Path, engines: &SpeechEngines) -> Command {
     let mut command = command(data, ANYWHERE);
     for engine in ["STT", "TTS"] {
         command.env(format!("QUARTERDECK_SPEECH__{engine}__PROVIDER"), "openai");

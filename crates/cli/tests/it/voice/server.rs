@@ -19,8 +19,8 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Site {
     pub(crate) tools: Tree,
     data: tempfile::TempDir,
-    /// What chooses the model that is spoken with.
-    voice: Vec<(String, String)>,
+    /// Its environment.
+    variables: Vec<(String, String)>,
 }
 
 pub(crate) struct Server {
@@ -32,22 +32,26 @@ pub(crate) struct Server {
 impl Site {
     /// A new site whose voice is the provider at this address.
     pub(crate) fn new(provider: &str) -> Self {
-        let voice = match provider.is_empty() {
-            true => vec![],
-            false => vec![("VOICE__BASE_URL".to_owned(), provider.to_owned())],
-        };
-        Self { tools: tools(), data: tempfile::tempdir().unwrap(), voice }
+        let mut site = Self { tools: tools(), data: tempfile::tempdir().unwrap(), variables: vec![] };
+        if !provider.is_empty() {
+            site.set("QUARTERDECK_VOICE__BASE_URL", provider);
+        }
+        site
+    }
+
+    /// Sets a variable of the servers to come.
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.variables.push((name.to_owned(), value.to_owned()));
     }
 
     /// A new site whose voice is a pipeline of the engines at this address.
     pub(crate) fn with_pipeline(base_url: &str) -> Self {
         let mut site = Self::new("");
-        let mut set = |name: &str, value: &str| site.voice.push((name.to_owned(), value.to_owned()));
-        set("VOICE__PROVIDER", "pipeline");
-        set("TEXT__MODEL", "scripted");
+        site.set("QUARTERDECK_VOICE__PROVIDER", "pipeline");
+        site.set("QUARTERDECK_TEXT__MODEL", "scripted");
         for engine in ["TEXT", "SPEECH__STT", "SPEECH__TTS"] {
-            set(&format!("{engine}__PROVIDER"), "openai");
-            set(&format!("{engine}__BASE_URL"), base_url);
+            site.set(&format!("QUARTERDECK_{engine}__PROVIDER"), "openai");
+            site.set(&format!("QUARTERDECK_{engine}__BASE_URL"), base_url);
         }
         site
     }
@@ -77,7 +81,7 @@ impl Site {
         command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
         command.arg(self.tools.path()).arg("--data").arg(self.data.path());
         command.args(options);
-        command.envs(self.voice.iter().map(|(name, value)| (format!("QUARTERDECK_{name}"), value)));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.env("QUARTERDECK_TEXT__REHEARSAL__PACE_MS", "0");
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
