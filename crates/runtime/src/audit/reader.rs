@@ -8,6 +8,9 @@ use serde_json::Value;
 use super::lines::{Ending, MAX_LINE_BYTES, read_line};
 use super::segment::{ActiveFile, SegmentFiles, SegmentReader, SegmentSource};
 
+/// How often the segments are listed again because one of them was cut before it could be opened.
+const MAX_LISTINGS: u32 = 8;
+
 /// The lines of an audit log in their order.
 #[derive(Debug)]
 pub struct AuditReader {
@@ -55,6 +58,17 @@ impl AuditReader {
     /// Begins with the first segment for which `is_wanted` says so, given the first line of the one after it and when that
     /// was begun.
     fn open_where(path: &Path, is_wanted: impl Fn(u64, &str) -> bool) -> io::Result<Self> {
+        for _ in 1..MAX_LISTINGS {
+            match Self::try_open_where(path, &is_wanted) {
+                // Listed, and cut before it was opened. Without a log there is nothing to list again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => {}
+                other => return other,
+            }
+        }
+        Self::try_open_where(path, is_wanted)
+    }
+
+    fn try_open_where(path: &Path, is_wanted: impl Fn(u64, &str) -> bool) -> io::Result<Self> {
         let files = SegmentFiles::new(path);
         let active = files.open_active()?;
         let closed: Vec<u64> = files.list_closed(active.as_ref())?.into_iter().collect();
@@ -196,7 +210,9 @@ impl AuditReader {
             first.map_or(self.segment + 1, |first| first.segment().max(self.segment + 1))
         });
         let is_active = next.is_none();
-        let missing = (number > self.segment + 1)
+        // Retention removes the oldest first: if the segment that was just read is gone as well, those after it were cut.
+        let is_cut = || closed.first().is_none_or(|oldest| *oldest > self.segment);
+        let missing = (number > self.segment + 1 && !is_cut())
             .then(|| format!("segments {} to {} are missing", self.segment + 1, number - 1));
         (self.segment, self.is_active, self.offset) = (number, is_active, 0);
         if is_active && active.is_none() {
@@ -208,6 +224,11 @@ impl AuditReader {
             Ok((source, first)) => {
                 self.reader = SegmentReader::new(source);
                 self.lines = Some(first.saturating_sub(1));
+                Ok(missing)
+            }
+            // Cut since it was listed: the next look finds the one after it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_active => {
+                self.reader.end();
                 Ok(missing)
             }
             Err(error) => {

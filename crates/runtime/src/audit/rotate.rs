@@ -83,7 +83,7 @@ impl<F: AppendFile> Writer<F> {
     pub(super) fn cut_expired(&mut self) {
         let Some(retain) = self.settings.retain else { return };
         let files = SegmentFiles::new(&self.path);
-        let cut = match find_expired(&files, self.segment.number, retain, self.clock.now()) {
+        let cut = match find_expired(&files, self.last_cut, self.segment.number, retain, self.clock.now()) {
             Ok(Some(cut)) => cut,
             Ok(None) => return,
             Err(error) => {
@@ -92,10 +92,10 @@ impl<F: AppendFile> Writer<F> {
                 return;
             }
         };
-        // Recorded once, however long removing them takes.
-        if cut.last_segment <= self.last_cut || !self.append_line(cut.fields(self.clock.now())) {
+        if !self.append_line(cut.fields(self.clock.now())) {
             return;
         }
+        // Recorded once, however long removing them takes.
         self.last_cut = cut.last_segment;
         // On the disk before the first segment goes.
         if let Some(Err(error)) = self.disk.as_mut().map(LogFile::sync) {

@@ -61,6 +61,8 @@ pub fn search(path: &Path, wanted: &Search) -> io::Result<AuditMatches> {
         match is_done {
             Ok(true) => return Ok(run.found),
             Ok(false) => {}
+            // It was cut since it was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(_) => run.found.damaged_lines += 1,
         }
     }

@@ -120,30 +120,41 @@ impl Worker {
     fn run(&self, receiver: &Receiver<()>) {
         while receiver.recv().is_ok() && !self.progress.is_stopped() {
             let closed = self.progress.closed.load(Ordering::Acquire);
-            let (cut, last_line) = *self.progress.lock_cut();
+            let (cut, _) = *self.progress.lock_cut();
             if let Err(error) = maintain(&self.parts, closed, cut, &|| self.progress.is_stopped()) {
                 let (error, path) = (DiskError::explain(&error), self.parts.files.path().display());
                 tracing::warn!(error, path = %path, "audit segments could not be sealed, removed or compressed");
             }
             if cut > 0 {
-                self.trim_store(last_line);
+                self.trim_store();
             }
         }
     }
 
     /// The copies in the store go without being waited for: a store that cannot be reached must not hold up the end of the
-    /// process. What is left goes with the next cut.
-    fn trim_store(&self, last_line: u64) {
+    /// process. What is left after a failure goes with the next cut.
+    fn trim_store(&self) {
         let (Some(store), Some(runtime)) = (&self.parts.store, &self.runtime) else { return };
         if self.is_trimming.swap(true, Ordering::AcqRel) {
             return;
         }
-        let (store, node, is_trimming) = (store.clone(), self.parts.node.clone(), self.is_trimming.clone());
+        let (store, node) = (store.clone(), self.parts.node.clone());
+        let (progress, is_trimming) = (self.progress.clone(), self.is_trimming.clone());
         runtime.spawn(async move {
-            if let Err(error) = trim_kept_lines(&*store, &node, last_line).await {
-                tracing::warn!(error, "copies of cut audit lines could not be removed from the store");
+            loop {
+                let (_, last_line) = *progress.lock_cut();
+                let trimmed = trim_kept_lines(&*store, &node, last_line).await;
+                is_trimming.store(false, Ordering::Release);
+                if let Err(error) = trimmed {
+                    tracing::warn!(error, "copies of cut audit lines could not be removed from the store");
+                    return;
+                }
+                // What was cut meanwhile has found this task at work, and left it to it.
+                let is_newest = progress.lock_cut().1 == last_line;
+                if is_newest || is_trimming.swap(true, Ordering::AcqRel) {
+                    return;
+                }
             }
-            is_trimming.store(false, Ordering::Release);
         });
     }
 }

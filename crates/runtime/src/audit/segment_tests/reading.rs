@@ -120,3 +120,29 @@ fn reading_since_a_time_begins_with_the_segment_that_may_have_it() {
     let AuditEntry::Line(_, value) = reader.next_entry().unwrap() else { panic!() };
     assert!((15..=20).contains(&value["seq"].as_u64().unwrap()));
 }
+
+#[test]
+fn segments_that_are_cut_while_they_are_read_are_no_damage() {
+    let mut world = World::new();
+    for _ in 0..8 {
+        (0..6).for_each(|_| world.append());
+        world.pass_days(1);
+    }
+    let mut reader = AuditReader::open(&world.path()).unwrap();
+    assert!(matches!(reader.next_entry().unwrap(), AuditEntry::Line(..)));
+    // The segment that is being read goes, and those after it.
+    world.append();
+    world.maintain();
+    let mut numbers = Vec::new();
+    loop {
+        match reader.next_entry().unwrap() {
+            AuditEntry::Line(_, line) => numbers.extend(line["number"].as_u64()),
+            AuditEntry::End => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(numbers.is_sorted_by(|one, other| one < other));
+    assert_eq!(numbers.last(), Some(&49));
+    assert!(numbers.len() < 48, "some were cut: {numbers:?}");
+    assert!(world.verify().cut.is_some());
+}
