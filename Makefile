@@ -70,6 +70,7 @@ bench: setup ## Measure; the results are in CPU time
 	scripts/bench-pipeline
 	scripts/bench-mcp
 	scripts/bench-cluster
+	scripts/bench-faults
 
 soak: setup ## Inject every fault fifty times into three nodes on PostgreSQL; takes hours
 	scripts/soak
