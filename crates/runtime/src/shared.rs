@@ -126,6 +126,7 @@ impl Shared {
         present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));
         let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
         let node = parts.node.map(|node| Node::new(node, &*parts.clock));
+        parts.metrics.follow_audit(parts.audit.lost_lines());
         if let Some(node) = &node {
             parts.metrics.name_node(&node.name);
         }

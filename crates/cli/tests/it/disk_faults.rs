@@ -7,6 +7,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use serde_json::json;
+
 use crate::serve::Server;
 use crate::small_site::{Site, contents};
 
@@ -139,6 +141,23 @@ fn with_limit_signals(command: &Command) -> Command {
     printed
 }
 
+/// Begins a session of MCP, and gives what calls the site's tool in it.
+fn call_over_mcp(server: &Server) -> impl Fn() -> String {
+    let post = move |headers: &str, message: serde_json::Value| {
+        let common = "content-type: application/json\r\naccept: application/json, text/event-stream\r\n";
+        server.ask("POST", "/mcp", &format!("{common}{headers}"), &message.to_string())
+    };
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let (status, head, body) =
+        post("", json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
+    assert_eq!(status, 200, "{body}");
+    let session = head.lines().find(|line| line.starts_with("mcp-session-id: ")).unwrap();
+    let headers = format!("{session}\r\nmcp-protocol-version: 2025-11-25\r\n");
+    post(&headers, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let params = json!({ "name": "word_count", "arguments": { "text": "ice and snow" } });
+    move || post(&headers, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params })).2
+}
+
 #[test]
 fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_writes_again() {
     let site = Site::used();
@@ -147,6 +166,7 @@ fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_wr
         let arguments = [format!("--fsize={bytes}:"), format!("--pid={}", server.child.id())];
         assert!(Command::new("prlimit").args(arguments).status().unwrap().success());
     };
+    let call = call_over_mcp(&server);
     let say_hello = || server.ask("POST", "/api/chat", "", r#"{"message":"Hello"}"#).0;
     assert_eq!(server.get("/readyz").0, 200);
     limit("1");
@@ -155,9 +175,19 @@ fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_wr
     for _ in 0..3 {
         assert_ne!(say_hello(), 200, "a session that cannot be stored is not begun");
     }
+    let answer = call();
+    assert!(answer.contains("\"isError\":false"), "what only reads is answered: {answer}");
     limit("unlimited");
     assert_eq!(server.get("/readyz").0, 200, "as soon as there is room again");
     assert_eq!(say_hello(), 200);
+    call();
+    drop(call);
+    let (_, metrics) = server.get("/metrics?format=prometheus");
+    let lost = metrics.lines().find_map(|line| line.strip_prefix("quarterdeck_audit_lost_lines_total "));
+    assert!(
+        lost.is_some_and(|lost| lost.parse::<u64>().unwrap() > 0),
+        "it stays after the trail has told: {lost:?}"
+    );
     let (_, _, verdict) = server.ask("POST", "/api/deck/audit/verify", "", "");
     assert!(verdict.contains("\"isWhole\":true"), "{verdict}");
     server.signal("-TERM");

@@ -1,7 +1,6 @@
 //! The audit log of a process: events go to the one thread that writes them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -12,6 +11,7 @@ use super::chain::ChainHead;
 use super::error::AuditLogError;
 use super::gap::Gap;
 use super::kept_lines::KeptLines;
+use super::lost_lines::LostLines;
 use super::open::{OpenedLog, open};
 use super::segment::{Maintenance, MaintenanceParts, SegmentFiles, SegmentSettings};
 use super::watch::LogFile;
@@ -25,7 +25,7 @@ const MAX_QUEUED_EVENTS: usize = 4_096;
 /// Writes events to the newest segment, in order, from one thread.
 pub struct AuditLog {
     sender: Mutex<Option<SyncSender<Message>>>,
-    lost: Arc<AtomicU64>,
+    lost: LostLines,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -86,7 +86,7 @@ impl AuditLog {
 
     /// Events that were lost and are not yet mentioned in the log.
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.lost.untold()
     }
 
     /// Waits until everything recorded so far is in the file.
@@ -111,8 +111,12 @@ impl AuditSink for AuditLog {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
             sender.try_send(Message::Event(event))
         {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lost.add_one();
         }
+    }
+
+    fn lost_lines(&self) -> LostLines {
+        self.lost.clone()
     }
 }
 
@@ -148,7 +152,7 @@ pub(super) async fn open_writer(
         node: (*node).to_owned(),
         store: store.clone(),
         clock: clock.clone(),
-        lost: Arc::default(),
+        lost: LostLines::default(),
         kept_lines,
         segment,
         settings: segments.clone(),

@@ -10,6 +10,7 @@ mod gap;
 mod kept_lines;
 mod lines;
 mod log;
+mod lost_lines;
 mod open;
 mod position;
 mod query;
@@ -34,6 +35,7 @@ use serde_json::{Map, Value};
 pub use chain::GENESIS;
 pub use error::AuditLogError;
 pub use log::{AuditLog, AuditLogParts};
+pub use lost_lines::LostLines;
 pub use query::{Filter, matches_filter};
 pub use reader::{AuditEntry, AuditReader};
 pub use search::{AuditMatches, Search, search};
@@ -61,6 +63,11 @@ pub trait AuditSink: Send + Sync {
     /// Whether events are kept at all; otherwise they need not be put together.
     fn is_enabled(&self) -> bool {
         true
+    }
+
+    /// Counts what could not be kept, for metrics. A sink that stands before another one hands on its counts.
+    fn lost_lines(&self) -> LostLines {
+        LostLines::default()
     }
 }
 

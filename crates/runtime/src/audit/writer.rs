@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::chain::ChainHead;
 use super::gap::Gap;
 use super::kept_lines::KeptLines;
 use super::lines::MAX_LINE_BYTES;
+use super::lost_lines::LostLines;
 use super::position::SegmentPosition;
 use super::segment::{Maintenance, SegmentSettings};
 use super::watch::{AppendFile, LogFile};
@@ -42,7 +42,7 @@ pub(super) struct Writer<F = File> {
     pub(super) node: String,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) lost: Arc<AtomicU64>,
+    pub(super) lost: LostLines,
     /// The copy in the store, where there is one.
     pub(super) kept_lines: Option<KeptLines>,
     /// The segment that lines are appended to.
@@ -141,7 +141,7 @@ impl<F: AppendFile> Writer<F> {
 
     /// Adds a line to the segment as it is.
     pub(super) fn append_line(&mut self, mut fields: Map<String, Value>) -> bool {
-        let lost = self.lost.swap(0, Ordering::Relaxed);
+        let lost = self.lost.take_untold();
         if lost > 0 {
             fields.insert("lost".into(), lost.into());
             tracing::error!(lost, path = %self.path.display(), "audit lines were lost");
@@ -162,7 +162,8 @@ impl<F: AppendFile> Writer<F> {
                 true
             }
             Err(error) => {
-                self.lost.fetch_add(lost + 1, Ordering::Relaxed);
+                self.lost.put_back(lost);
+                self.lost.add_one();
                 let error = DiskError::explain(&error);
                 tracing::error!(error, path = %self.path.display(), "cannot write the audit trail");
                 false

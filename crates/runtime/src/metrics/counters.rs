@@ -91,7 +91,7 @@ impl Metrics {
         let (names, answers): (Vec<_>, Vec<_>) =
             counts.tools.iter().map(|(tool, metrics)| (tool.clone(), metrics.copy())).unzip();
         let (text, voice, total) = (counts.text, counts.voice, counts.total);
-        let (turns, audit_lost) = (counts.turns, counts.audit_lost);
+        let (turns, audit_lost) = (counts.turns, self.lost_audit_lines());
         drop(counts);
         let tools = names.into_iter().zip(answers.iter().map(ToolSamples::counters)).collect();
         MetricsSnapshot { counters: Counters { text, voice, total, turns, audit_lost, tools }, answers }

@@ -40,6 +40,8 @@ use version::VersionMetrics;
 pub use voice::FirstAudioLatency;
 use voice::VoiceMetrics;
 
+use crate::audit::LostLines;
+
 /// Counters of all calls and sessions. Cheap enough for every call, and bounded: one window per tool that exists.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -48,6 +50,7 @@ pub struct Metrics {
     mcp_requests: McpRequests,
     node_counts: NodeCounts,
     commits: OnceLock<metrics::Histogram>,
+    lost_audit_lines: OnceLock<LostLines>,
     exporter: Exporter,
 }
 
@@ -63,7 +66,6 @@ struct Counts {
     total: u64,
     turns: u64,
     context: Context,
-    audit_lost: u64,
 }
 
 /// Counts the turns that loop detection holds of all sessions.
@@ -139,8 +141,14 @@ impl Metrics {
         }
     }
 
-    pub fn audit_lost(&self, lines: u64) {
-        self.lock().audit_lost += lines;
+    /// Has the lines that an audit log could not write counted here as well.
+    pub(crate) fn follow_audit(&self, lost: LostLines) {
+        // Those who share metrics share the log.
+        let _ = self.lost_audit_lines.set(lost);
+    }
+
+    fn lost_audit_lines(&self) -> u64 {
+        self.lost_audit_lines.get().map_or(0, LostLines::total)
     }
 
     /// Has every series carry the name of this node. To be called before anything is counted.
@@ -176,13 +184,15 @@ impl Metrics {
             "sessions": {
                 "active": counts.text + counts.voice, "text": counts.text, "voice": counts.voice, "total": counts.total,
             },
-            "audit": { "lostLines": counts.audit_lost },
+            "audit": { "lostLines": self.lost_audit_lines() },
         })
     }
 
     /// In the text format of Prometheus.
     pub fn prometheus(&self) -> String {
         prometheus::export(&self.lock(), &self.exporter);
+        let help = "Audit lines that could not be kept.";
+        self.set_counter("quarterdeck_audit_lost_lines_total", help, self.lost_audit_lines());
         self.mcp_requests.export(&self.exporter);
         self.exporter.render()
     }

@@ -192,8 +192,6 @@ pub(super) fn export(counts: &Counts, to: &Exporter) {
     }
     to.counter("quarterdeck_sessions_total", "Sessions that were opened.", &[], counts.total);
     to.counter("quarterdeck_turns_total", "Turns that were begun.", &[], counts.turns);
-    let help = "Audit lines that could not be kept.";
-    to.counter("quarterdeck_audit_lost_lines_total", help, &[], counts.audit_lost);
 }
 
 fn export_versions(counts: &Counts, to: &Exporter) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink};
+use quarterdeck_runtime::audit::{AuditEvent, AuditLog, AuditSink, LostLines};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
@@ -81,6 +81,10 @@ impl AuditSink for AuditFeed {
             let _ = self.sender.send(Arc::new(Value::Object(line)));
         }
         self.log.record(event);
+    }
+
+    fn lost_lines(&self) -> LostLines {
+        self.log.lost_lines()
     }
 }
 

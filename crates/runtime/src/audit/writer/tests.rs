@@ -72,7 +72,7 @@ fn writer(file: SmallDisk, settings: SegmentSettings) -> Writer<SmallDisk> {
         node: "n".into(),
         store: Arc::new(MemoryStore::new()),
         clock: Arc::new(SystemClock),
-        lost: Arc::default(),
+        lost: LostLines::default(),
         kept_lines: None,
         segment: SegmentPosition { number: 1, first: 1, offset: 0, day: None, header: None },
         settings,
@@ -94,7 +94,7 @@ fn a_full_disk_leaves_no_half_line_and_the_next_line_says_what_was_lost() {
         writer.append(fields("first"));
         writer.append(fields("does not fit"));
         writer.append(fields("does not fit either"));
-        assert_eq!(writer.lost.load(Ordering::Relaxed), 2);
+        assert_eq!((writer.lost.untold(), writer.lost.total()), (2, 2));
         let file = &mut writer.disk.as_mut().unwrap().file;
         (file.room, file.can_be_cut) = (10_000, true);
         writer.append(fields("fits again"));
@@ -126,7 +126,7 @@ fn a_segment_that_cannot_be_closed_goes_on_and_loses_no_line() {
     let file = SmallDisk { bytes: Vec::new(), room: usize::MAX, can_be_cut: true };
     let mut writer = writer(file, SegmentSettings { max_bytes: 1, ..SegmentSettings::default() });
     (0..5).for_each(|_| writer.append(fields("event")));
-    assert_eq!(writer.lost.load(Ordering::Relaxed), 0);
+    assert_eq!((writer.lost.untold(), writer.lost.total()), (0, 0));
     assert!(writer.retry_rotation_at.is_some(), "it is tried again, and not with every line");
     let text = String::from_utf8(writer.disk.unwrap().file.bytes).unwrap();
     let mut head = ChainHead::default();
