@@ -11,12 +11,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use quarterdeck_calendar::{CalendarConfig, Calendars};
 use quarterdeck_contracts::{ConfirmationAnswer, Outcome, Store};
 use quarterdeck_runtime::{Client, Clock, Orchestrator, Registry, RuntimeParts, SessionError};
-use quarterdeck_store::SqliteStore;
+use quarterdeck_store::{SQLITE_FORMAT, SqliteStore};
 use quarterdeck_testkit::{Tree, tree};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::data::{registry, run, store};
-use crate::serve::Server;
+use crate::serve::{Server, parts};
 use crate::terminal::quarterdeck;
 
 /// A copy of what a release has left: its tools and records under `site`, its state under `.quarterdeck`.
@@ -178,6 +178,62 @@ fn open_question_of_the_first_release_is_approved_as_it_was_asked() {
     });
     let listed = earlier.says("calendar list --from 2026-12-01 --to 2026-12-02");
     assert!(listed.contains("Ice report") && listed.contains("Open question"), "{listed}");
+}
+
+#[test]
+fn store_of_the_first_release_gets_every_step_and_keeps_every_row() {
+    let earlier = earlier("data-1");
+    let rows = json!({
+        "audit": 1, "blocks": 1, "calendar": 2, "calls": 3, "confirmations": 2, "history": 4, "rates": 1,
+        // The third step has added one for each confirmation.
+        "session_confirmations": 2, "sessions": 4,
+    });
+    // The second time, there is nothing left to do.
+    for _ in 0..2 {
+        let found: Value = serde_json::from_str(&earlier.says("store check --format json")).unwrap();
+        assert_eq!(
+            (&found["isSound"], found["schema"].as_i64()),
+            (&true.into(), Some(SQLITE_FORMAT)),
+            "{found}"
+        );
+        let counted: serde_json::Map<_, _> = found["tables"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(_, table)| table["rows"] != 0)
+            .map(|(name, table)| (name.clone(), table["rows"].clone()))
+            .collect();
+        assert_eq!(Value::from(counted), rows);
+    }
+}
+
+#[test]
+fn cookie_of_the_first_release_names_its_client_and_a_forged_one_does_not() {
+    let earlier = earlier("data-1");
+    let site = earlier.files.join("site");
+    let (tools, kb) = (site.join("tools"), site.join("kb"));
+    let options = ["--tools", tools.to_str().unwrap(), "--kb", kb.to_str().unwrap()];
+    let server = Server::start(&earlier.files.join(".quarterdeck"), &options);
+    let cookie = earlier.fact("/client/cookie").to_owned();
+    let client = cookie.split_once('=').unwrap().1.split('.').next().unwrap();
+    let forged = cookie.replace(client, "c_00000000000000000000000000000000");
+    for (cookie, is_known) in [(&cookie, true), (&forged, false)] {
+        let (status, head, body) =
+            server.ask("POST", "/api/chat", &format!("cookie: {cookie}\r\n"), r#"{"message":"Hello"}"#);
+        assert_eq!(status, 200, "{body}");
+        let session = parts(&body)[0]["messageMetadata"]["sessionId"].as_str().unwrap().to_owned();
+        let is_listed = || {
+            let listed: Value = serde_json::from_str(&server.get("/api/deck/sessions").1).unwrap();
+            let sessions = listed["sessions"].as_array().unwrap().clone();
+            let found = sessions.iter().find(|one| one["id"] == session.as_str()).cloned();
+            found.unwrap_or_else(|| panic!("{listed}"))["clientId"] == client
+        };
+        assert_eq!(
+            (is_listed(), head.contains("set-cookie: quarterdeck_client=c_")),
+            (is_known, !is_known),
+            "{head}"
+        );
+    }
 }
 
 #[test]

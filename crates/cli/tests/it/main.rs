@@ -36,6 +36,7 @@ mod mcp_serve;
 mod mcp_server;
 mod metrics_page;
 mod named_files;
+mod newer_release;
 mod older_tools;
 mod operator;
 mod permissions;

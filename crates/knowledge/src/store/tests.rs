@@ -209,7 +209,11 @@ fn a_foreign_file_and_a_newer_one_are_left_and_an_older_one_is_begun_anew() {
     assert!(matches!(KnowledgeFile::open(&path), Err(FileError::Newer(_))));
     Connection::open(&path).unwrap().execute_batch("DROP TABLE parts; DROP TABLE sources").unwrap();
     version(1);
-    assert!(open(&path).load(ScoreThresholds::NONE).unwrap().is_none());
+    let mut file = open(&path);
+    assert!(file.load(ScoreThresholds::NONE).unwrap().is_none());
+    build(&mut file, &[record("doc:a", "one")], None).unwrap();
+    let built = open(&path).load(ScoreThresholds::NONE).unwrap().unwrap();
+    assert_eq!(built.base.records(), [record("doc:a", "one")], "as if it were new");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(super) struct OpenedLog {
 pub(super) fn open(path: &Path, kept: &ChainHead) -> Result<OpenedLog, AuditLogError> {
     let unreadable = |reason| AuditLogError::Unreadable { path: path.to_owned(), reason };
     refuse_non_file(path).map_err(unreadable)?;
+    // A newer version's log is not even locked: nothing of it is known.
+    SegmentFiles::new(path).open_active().map_err(unreadable)?;
     let mut file = open_locked(path)?;
     let found = scan_file(&file, kept).map_err(unreadable)?;
     let damaged = |line| AuditLogError::Damaged { path: path.to_owned(), line };

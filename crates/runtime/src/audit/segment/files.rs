@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::lines::{Ending, read_line};
-use super::header::FirstLine;
+use super::header::{FirstLine, refuse_newer};
 use super::reader::{SegmentReader, SegmentSource};
 
 /// The files of one log.
@@ -98,7 +98,7 @@ impl SegmentFiles {
         }
     }
 
-    /// The newest segment; `None` where there is no file.
+    /// The newest segment; `None` where there is no file. One that a newer version has written is an error.
     pub(in crate::audit) fn open_active(&self) -> io::Result<Option<ActiveFile>> {
         match File::open(&self.path) {
             Ok(file) => {
@@ -154,6 +154,7 @@ pub fn log_size(path: &Path) -> io::Result<u64> {
 fn first_line(source: SegmentSource) -> io::Result<Option<FirstLine>> {
     let mut line = Vec::new();
     let ending = read_line(&mut SegmentReader::new(source), &mut line)?;
+    refuse_newer(&line)?;
     Ok(if ending == Some(Ending::Newline) { FirstLine::parse(&line) } else { None })
 }
 

@@ -1,5 +1,6 @@
 //! The first line of a segment.
 
+use std::io;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
@@ -9,6 +10,10 @@ use crate::envelope::timestamp;
 
 /// Its event name. A handler's own events have a `source`, so none of them passes for it.
 const EVENT: &str = "audit_segment";
+
+/// The newest format of a log that this version reads and writes. One that changes the format begins a segment whose
+/// header has a higher `format`; a header without one is of format 1.
+const FORMAT: u64 = 1;
 
 /// What a segment says of itself and the one before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +34,26 @@ pub(in crate::audit) struct PreviousSegment {
     pub(in crate::audit) hash: String,
 }
 
+/// Refuses a segment whose first line says that a newer version has written it. Nothing else of the line need be as this
+/// version knows it.
+pub(super) fn refuse_newer(first_line: &[u8]) -> io::Result<()> {
+    let line: Value = serde_json::from_slice(first_line).unwrap_or_default();
+    match line.get("format").and_then(Value::as_u64) {
+        Some(found) if found > FORMAT && is_header(&line) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!(
+                "it has format {found}, and this version of Quarterdeck knows formats up to {FORMAT}; \
+                 use the newer version, or restore a backup from before the upgrade"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn is_header(line: &Value) -> bool {
+    line.get("event").and_then(Value::as_str) == Some(EVENT) && line.get("source").is_none()
+}
+
 impl SegmentHeader {
     pub(in crate::audit) fn fields(&self, now: SystemTime) -> Map<String, Value> {
         let fields = json!({
@@ -44,7 +69,7 @@ impl SegmentHeader {
 
     /// The header in a line, if it is one.
     pub(in crate::audit) fn parse(line: &Value) -> Option<Self> {
-        if line.get("event").and_then(Value::as_str) != Some(EVENT) || line.get("source").is_some() {
+        if !is_header(line) {
             return None;
         }
         let number = |name: &str| line.get(name).and_then(Value::as_u64);
@@ -110,5 +135,23 @@ mod tests {
         assert_eq!(SegmentHeader::parse(&line), Some(header));
         line["source"] = "handler".into();
         assert_eq!(SegmentHeader::parse(&line), None);
+    }
+
+    #[test]
+    fn newer_header_is_refused_and_nothing_else_is_taken_for_one() {
+        let refused =
+            |line: Value| refuse_newer(line.to_string().as_bytes()).map_err(|error| error.to_string());
+        let newer =
+            refused(json!({ "event": EVENT, "format": FORMAT + 1, "chain": "as it is then" })).unwrap_err();
+        assert!(newer.contains("has format 2") && newer.contains("use the newer version"), "{newer}");
+        for other in [
+            json!({ "event": EVENT, "segment": 2 }),
+            json!({ "event": EVENT, "format": FORMAT }),
+            json!({ "event": EVENT, "format": 9, "source": "handler" }),
+            json!({ "event": "tool_execution", "format": 9 }),
+        ] {
+            assert_eq!(refused(other.clone()), Ok(()), "{other}");
+        }
+        assert!(refuse_newer(b"not JSON").is_ok(), "which is damage, and is reported as that");
     }
 }
