@@ -73,8 +73,8 @@ fn approved_call_has_a_second_span_with_a_link_and_everything_asked_of_others_ha
     assert!(!id.is_empty() && text(&approved["attributes"], "quarterdeck.approval.id") == id, "{approved:#}");
     assert!(approved["attributes"]["quarterdeck.approval.wait"].is_f64(), "{approved:#}");
 
-    assert_eq!(service.traceparents(false), [Some(traceparent(approved))], "the handler's fetch");
+    assert_eq!(service.web_traceparents(), [Some(traceparent(approved))], "the handler's fetch");
     let requests: Vec<_> =
         of_name(&spans, "chat model").into_iter().map(|span| Some(traceparent(span))).collect();
-    assert_eq!((requests.len(), service.traceparents(true)), (2, requests), "the model's requests");
+    assert_eq!((requests.len(), service.model_traceparents()), (2, requests), "the model's requests");
 }

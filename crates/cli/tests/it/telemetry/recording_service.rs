@@ -14,7 +14,12 @@ pub(super) struct RecordingService {
     pub(super) port: u16,
     /// What the model answers, one delta for each request.
     replies: Arc<Mutex<std::vec::IntoIter<Value>>>,
-    requests: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+struct Request {
+    path: String,
+    traceparent: Option<String>,
 }
 
 impl RecordingService {
@@ -36,20 +41,27 @@ impl RecordingService {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    /// The headers of requests to the model, or to the web service.
-    pub(super) fn traceparents(&self, is_model: bool) -> Vec<Option<String>> {
+    pub(super) fn model_traceparents(&self) -> Vec<Option<String>> {
+        self.traceparents(|path| path == MODEL_PATH)
+    }
+
+    pub(super) fn web_traceparents(&self) -> Vec<Option<String>> {
+        self.traceparents(|path| path != MODEL_PATH)
+    }
+
+    fn traceparents(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Option<String>> {
         let requests = self.requests.lock().unwrap();
-        let wanted = requests.iter().filter(|(path, _)| (path == MODEL_PATH) == is_model);
-        wanted.map(|(_, header)| header.clone()).collect()
+        let wanted = requests.iter().filter(|request| is_wanted(&request.path));
+        wanted.map(|request| request.traceparent.clone()).collect()
     }
 
     fn answer(&self, mut stream: TcpStream) {
-        let (path, traceparent) = read_request(&stream);
-        self.requests.lock().unwrap().push((path.clone(), traceparent));
-        let (kind, body) = match path.as_str() {
+        let request = read_request(&stream);
+        let (kind, body) = match request.path.as_str() {
             MODEL_PATH => ("text/event-stream", events(self.replies.lock().unwrap().next())),
             _ => ("application/json", "{}".to_owned()),
         };
+        self.requests.lock().unwrap().push(request);
         let length = body.len();
         let _ = write!(
             stream,
@@ -58,8 +70,7 @@ impl RecordingService {
     }
 }
 
-/// The path and the header.
-fn read_request(stream: &TcpStream) -> (String, Option<String>) {
+fn read_request(stream: &TcpStream) -> Request {
     let mut lines = BufReader::new(stream);
     let (mut path, mut traceparent, mut length) = (String::new(), None, 0);
     loop {
@@ -74,7 +85,7 @@ fn read_request(stream: &TcpStream) -> (String, Option<String>) {
         }
     }
     lines.read_exact(&mut vec![0; length]).unwrap();
-    (path, traceparent)
+    Request { path, traceparent }
 }
 
 fn events(delta: Option<Value>) -> String {
