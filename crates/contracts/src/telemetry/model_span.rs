@@ -1,4 +1,4 @@
-//! The span of one request to a chat model. Whoever asks a model reports it in the same way.
+//! The span of one request to a chat model, which the text agent and the pipeline report alike.
 
 use std::sync::Arc;
 use std::time::Duration;
