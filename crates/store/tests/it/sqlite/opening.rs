@@ -1,11 +1,12 @@
 //! What stands at the path, and who may read it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use quarterdeck_contracts::{Commit, CommitError, Scan, Store, StoreError, Table};
 use quarterdeck_store::{OpenError, SqliteStore};
 use quarterdeck_testkit::block_on;
+use rusqlite::Connection;
 use serde_json::json;
 
 use super::{place, put, tamper, value};
@@ -73,6 +74,31 @@ fn a_newer_file_is_refused_with_a_way_out() {
     assert!(matches!(error, OpenError::Newer { found: 99, known: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("use the newer version"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+/// A process of a newer version that was killed has left its last commits in the log alone.
+#[test]
+fn newer_version_in_the_log_is_refused_and_the_log_is_kept() {
+    let (folder, path) = place();
+    drop(SqliteStore::open(&path).unwrap());
+    let newer = Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    let killed = folder.path().join("killed");
+    fs::create_dir(&killed).unwrap();
+    let copy = killed.join(path.file_name().unwrap());
+    let log = |path: &Path| {
+        let mut name = path.as_os_str().to_owned();
+        name.push("-wal");
+        PathBuf::from(name)
+    };
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(log(&path), log(&copy)).unwrap();
+    let read = || (fs::read(&copy).unwrap(), fs::read(log(&copy)).unwrap());
+    let before = read();
+    assert!(!before.1.is_empty());
+    let error = refusal(&copy);
+    assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error:?}");
+    assert!(read() == before, "the newer version finds its commits");
 }
 
 #[test]
