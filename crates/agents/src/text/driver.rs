@@ -52,6 +52,8 @@ pub(super) struct TurnDriver {
 enum Stop {
     /// The last reader has left. The answer so far.
     Abandoned(String),
+    /// The server stops. The answer so far.
+    ServerStopped(String),
     /// The model failed. The answer so far.
     Failed(String, ChatError),
     /// The model failed before anything came of it.
@@ -132,7 +134,7 @@ impl TurnDriver {
         let mut said = String::new();
         let failure = {
             let mut stream = asked.model.ask(self.request(tool_use, request.span().context()));
-            let mut abandoned = pin!(self.guard.stream.abandoned());
+            let mut interrupted = pin!(interruption(&self.guard.stream, &agent));
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
             let mut loading = pin!(tokio::time::sleep(LOADING_SIGN_AFTER));
             let mut may_be_loading = asked.model.may_be_loading();
@@ -143,7 +145,7 @@ impl TurnDriver {
                 }
                 tokio::select! {
                     () = keep_pace(&self.guard.stream, &mut self.pacing, agent.settings.reader_timeout) => {}
-                    () = &mut abandoned => return Err(Stop::Abandoned(said)),
+                    stop = &mut interrupted => return Err(stop(said)),
                     () = &mut deadline => break stream_error(asked, ChatErrorKind::Silent),
                 }
                 if !queued.is_empty() {
@@ -157,7 +159,7 @@ impl TurnDriver {
                         forward_event(stream, conversation, &mut self.notes, event, &said)?;
                         continue;
                     }
-                    () = &mut abandoned => return Err(Stop::Abandoned(said)),
+                    stop = &mut interrupted => return Err(stop(said)),
                     () = &mut loading, if may_be_loading => {
                         may_be_loading = false;
                         self.emit(loading_sign());
@@ -213,10 +215,10 @@ impl TurnDriver {
                     continue;
                 }
                 reply = batch.next() => reply,
-                () = self.guard.stream.abandoned() => {
+                stop = interruption(&self.guard.stream, &self.agent) => {
                     // A write that has begun finishes; its outcome is reported when the user comes back.
                     self.guard.conversation.session.interrupt();
-                    return Err(Stop::Abandoned(String::new()));
+                    return Err(stop(String::new()));
                 }
             };
             let (Some(reply), Some(place)) = (reply, places.next()) else { break };
@@ -281,6 +283,7 @@ impl TurnDriver {
     fn stop(&mut self, stop: Stop) {
         let (said, ending, failure) = match stop {
             Stop::Abandoned(said) => (said, Ending::Aborted, None),
+            Stop::ServerStopped(said) => (said, Ending::Aborted, Some(Failure::of_stopped_server())),
             Stop::Unanswered(error) => return self.stop(Stop::Failed(String::new(), error)),
             Stop::Failed(said, error) => {
                 tracing::warn!(
@@ -400,6 +403,14 @@ impl TurnDriver {
     fn emit(&self, event: StreamEvent) {
         // Only text can be too much, and that is checked where it comes in.
         let _ = self.guard.stream.push(event);
+    }
+}
+
+/// Waits until a turn has to end early, and says how it ends with the answer so far.
+async fn interruption(stream: &EventStream, agent: &TextCore) -> fn(String) -> Stop {
+    tokio::select! {
+        () = stream.abandoned() => Stop::Abandoned,
+        () = agent.stopped() => Stop::ServerStopped,
     }
 }
 

@@ -146,6 +146,13 @@ impl Failure {
         }
     }
 
+    /// An answer that the end of the server has cut.
+    pub(super) fn of_stopped_server() -> Self {
+        let message =
+            "The server is restarting, so this answer was cut short. Please ask again in a moment.".into();
+        Self { kind: ErrorType::Transient, message, retryable: true, cause: None, retry_after: None }
+    }
+
     /// The message for a model's failure. Details are for the log.
     pub fn of(error: &ChatError) -> Self {
         let (kind, message, retryable) = match error.kind {

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 use quarterdeck_contracts::{ChatMessage, ChatModel, StoreError, ToolError};
 use quarterdeck_runtime::{Block, Client, Orchestrator, Registry, SessionError};
+use tokio::sync::watch;
 
 pub use briefed_model::{ModelStatus, ModelTrouble};
 pub use codes::{confirmation_code, format_confirmation};
@@ -111,6 +112,8 @@ pub(crate) struct TextCore {
     memory: AnswerMemory,
     /// Held while a conversation is looked up in a registry that follows a folder: it may move on to other tools.
     moving: tokio::sync::Mutex<()>,
+    /// Whether running turns end early, because the server stops.
+    stopped: watch::Sender<bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -198,9 +201,18 @@ impl TextAgent {
         let fallback = fallback.map(|model| BriefedModel::new(model, prompts.clone(), &settings));
         let model = BriefedModel::new(model, prompts, &settings);
         let (conversations, memory) = (Mutex::default(), AnswerMemory::new(settings.conversation_bytes));
-        let moving = tokio::sync::Mutex::default();
-        let core =
-            TextCore { orchestrator, registry, model, fallback, settings, conversations, memory, moving };
+        let (moving, stopped) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
+        let core = TextCore {
+            orchestrator,
+            registry,
+            model,
+            fallback,
+            settings,
+            conversations,
+            memory,
+            moving,
+            stopped,
+        };
         Self { core: Arc::new(core) }
     }
 
@@ -267,6 +279,11 @@ impl TextAgent {
         self.core.lock().values().filter(theirs).any(|conversation| conversation.is_running())
     }
 
+    /// Ends running turns and those that begin from now on: what was said is stored, and readers are told to ask again.
+    pub fn stop_turns(&self) {
+        self.core.stopped.send_replace(true);
+    }
+
     pub fn running_turns(&self) -> usize {
         self.core.lock().values().filter(|conversation| conversation.is_running()).count()
     }
@@ -275,6 +292,12 @@ impl TextAgent {
 impl TextCore {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Conversation>>> {
         self.conversations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until turns are to end because the server stops.
+    async fn stopped(&self) {
+        // It ends early only if the sender is gone, and that is ours.
+        let _ = self.stopped.subscribe().wait_for(|is_stopped| *is_stopped).await;
     }
 
     /// Until when what is written now is kept.
