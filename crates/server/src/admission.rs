@@ -117,8 +117,8 @@ impl Admission {
         permit.map(Some)
     }
 
+    /// Also while draining: nothing is accepted then, so a request that comes belongs to a connection that already was.
     pub(crate) fn admit_stream(&self, client: &str, source: &Source) -> Result<Permit, ApiError> {
-        self.refuse_while_draining()?;
         let permit = self.streams.acquire(client).map_err(|exceeded| match exceeded {
             QuotaExceeded::Total => ApiError::transient("The server is busy. Try again.", 2),
             QuotaExceeded::PerClient => {

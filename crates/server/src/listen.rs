@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -13,7 +14,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::app::App;
 use crate::caller::Peer;
@@ -23,6 +24,10 @@ use crate::routes;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_HEAD_BYTES: usize = 64 << 10;
 const MAX_HEADERS: usize = 100;
+/// How long a connection without a request is kept open at shutdown. It was accepted a moment ago, so its request is on the way.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long answers that do not end by themselves have to end at the end of the drain, so that what was said is stored.
+const STOPPED_TURNS_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes that may wait in the socket's send buffer: a third of a second of audio.
 const MAX_UNSENT_BYTES: u32 = 16 << 10;
 
@@ -31,6 +36,9 @@ const MAX_UNSENT_BYTES: u32 = 16 << 10;
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Serves until `stop` completes, then drains for at most [`crate::Settings::drain`].
+///
+/// What was accepted is answered, and nothing is accepted any more: if another process holds the socket too, connections
+/// wait there for the next server.
 pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
     let router = routes::router(app.clone());
     let slots = Arc::new(Semaphore::new(app.settings.max_connections));
@@ -74,15 +82,25 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
         mcp.close();
     }
     let _ = draining.send(true);
+    drain_connections(&app, &slots).await;
+    app.sample_metrics();
+    app.charts.save();
+}
+
+/// Waits for connections and calls. Answers that are still written towards the end are stopped, which stores what was said.
+async fn drain_connections(app: &App, slots: &Semaphore) {
     let max = u32::try_from(app.settings.max_connections).unwrap_or(u32::MAX);
     // A call outlives the connection it was upgraded from.
-    let all = async { tokio::join!(slots.acquire_many(max), app.end_calls()) };
-    if tokio::time::timeout(app.settings.drain, all).await.is_err() {
+    let mut all = std::pin::pin!(async { tokio::join!(slots.acquire_many(max), app.end_calls()) });
+    let stopping = STOPPED_TURNS_TIMEOUT.min(app.settings.drain / 2);
+    if tokio::time::timeout(app.settings.drain - stopping, &mut all).await.is_ok() {
+        return;
+    }
+    app.text.stop_turns();
+    if tokio::time::timeout(stopping, all).await.is_err() {
         let open = app.settings.max_connections - slots.available_permits() + app.admission.open_calls();
         tracing::warn!(open, "connections still open after the drain timeout");
     }
-    app.sample_metrics();
-    app.charts.save();
 }
 
 type Accepted = (TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
@@ -113,7 +131,10 @@ async fn serve_connection(
     mut drain: watch::Receiver<bool>,
 ) {
     let routes = TowerToHyperService::new(router);
+    let first_request = Arc::new(FirstRequest::default());
+    let seen = first_request.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        seen.record();
         request.extensions_mut().insert(Peer(peer));
         routes.call(request)
     });
@@ -129,13 +150,42 @@ async fn serve_connection(
     let served = tokio::select! {
         served = &mut connection => served,
         () = wait_for_drain(&mut drain) => {
+            tokio::select! {
+                // hyper closes a connection that has not sent anything yet, which would refuse its request.
+                () = first_request.wait() => {}
+                served = &mut connection => return report_end(served),
+            }
             // The current request is answered; no further one is read.
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
+    report_end(served);
+}
+
+fn report_end(served: hyper::Result<()>) {
     if let Err(error) = served {
         tracing::debug!(error = %error, "connection ended early");
+    }
+}
+
+/// Whether a connection has sent a request.
+#[derive(Default)]
+struct FirstRequest {
+    is_here: AtomicBool,
+    arrived: Notify,
+}
+
+impl FirstRequest {
+    fn record(&self) {
+        if !self.is_here.swap(true, Ordering::Relaxed) {
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Waits for it, but not for long.
+    async fn wait(&self) {
+        let _ = tokio::time::timeout(FIRST_REQUEST_TIMEOUT, self.arrived.notified()).await;
     }
 }
 
