@@ -16,6 +16,7 @@ mod folder_watcher;
 mod handler_access;
 mod handler_kinds;
 mod hot_reload;
+mod listening_socket;
 mod local_models;
 mod local_session;
 mod logs;

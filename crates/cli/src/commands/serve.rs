@@ -3,7 +3,6 @@
 pub(super) mod node;
 mod watching;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +34,7 @@ use crate::arguments::serve::ServeOptions;
 use crate::commands::mcp::warn_about_servers;
 use crate::config::{self, Config, CookieSecret, Folders, Listing, LoadedConfig, Server};
 use crate::handler_access::{HandlerAccess, warn_about_grants};
+use crate::listening_socket::{self, InheritedSocket};
 use crate::models::VoiceModel;
 use crate::newer_files::NewerFiles;
 use crate::permissions::{self, SecretFile};
@@ -55,6 +55,9 @@ use watching::{OnChange, Served, Watching};
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
+    let socket = InheritedSocket::take()?;
+    let configured = options;
+    let options = &listening_on(socket.as_ref(), options);
     let LoadedConfig { config, listing, model_problems, voice_problems } = match Config::load(options) {
         Ok(loaded) => loaded,
         Err(problems) => {
@@ -68,6 +71,9 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
     let observation = Observation { levels, telemetry };
     model_problems.texts().for_each(|problem| models::warn_of_rehearsal(&problem));
     voice_problems.texts().for_each(|problem| warn(&problem));
+    if let Some(socket) = &socket {
+        warn_about_other_address(socket, configured);
+    }
     // Before anything is created: a start in the wrong folder leaves it unchanged.
     let tools = &config.folders.tools;
     anyhow::ensure!(
@@ -94,11 +100,11 @@ pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
     warn_about_servers(&config.folders.tools, &config.mcp)?;
     let on_loss = if options.new_store { OnStoreLoss::Accept } else { OnStoreLoss::Refuse };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let changes = match following {
+    let on_change = match following {
         Some(watching) => OnChange::Follow(watching),
         None => OnChange::Report(newer),
     };
-    runtime.block_on(run_server(config, opened, on_loss, changes, observation))?;
+    runtime.block_on(run_server(config, opened, Start { socket, on_loss, on_change }, observation))?;
     // Handlers that still compute are not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitStatus::Success)
@@ -120,12 +126,11 @@ pub(super) fn secret_files(config: &Config, listing: &Listing) -> Vec<SecretFile
     named.chain(generated).collect()
 }
 
-async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| {
-        format!(
-            "cannot listen on {address}; stop what listens there, or choose another address with `--listen`"
-        )
-    })
+/// The address of a socket that was handed over counts as `--listen` does: whatever is asked of a server that others can
+/// reach is asked of this one too.
+fn listening_on(socket: Option<&InheritedSocket>, options: &ServeOptions) -> ServeOptions {
+    let address = socket.map(|socket| socket.address.to_string());
+    ServeOptions { listen: address.or_else(|| options.listen.clone()), ..options.clone() }
 }
 
 /// What an operator sees of a running server, from its start on.
@@ -134,17 +139,37 @@ struct Observation {
     telemetry: Option<ConfiguredTelemetry>,
 }
 
+/// Commands of operators look for the server where the configuration says that it listens.
+fn warn_about_other_address(socket: &InheritedSocket, options: &ServeOptions) {
+    let configured = Config::load(options).map(|loaded| loaded.config.server.listen);
+    if let Ok(listen) = configured
+        && listen != socket.address
+    {
+        warn(&format!(
+            "`server.listen` is {listen}, and the socket that was handed over, which counts, listens on {}\n\
+             help: write the same address in both, so that `quarterdeck health` and other commands find the server",
+            socket.address
+        ));
+    }
+}
+
+/// How this start differs from others with the same configuration.
+struct Start {
+    socket: Option<InheritedSocket>,
+    on_loss: OnStoreLoss,
+    on_change: OnChange,
+}
+
 async fn run_server(
     config: Config,
     opened: registry::OpenedRegistry,
-    on_loss: OnStoreLoss,
-    on_change: OnChange,
+    Start { socket, on_loss, on_change }: Start,
     Observation { levels: log_levels, telemetry }: Observation,
 ) -> anyhow::Result<()> {
     let telemetry = RunningTelemetry::start(telemetry.as_ref())?;
     let registry::OpenedRegistry { registry, bundle, replacement } = opened;
     let registry = Arc::new(registry);
-    let listener = bind(config.server.listen).await?;
+    let listener = listening_socket::open(socket, config.server.listen).await?;
     let node = config.node_data();
     let store = wire::seal_for_server(store_loss::open(&node, on_loss).await?, &node).await?;
     let audit = Arc::new(wire::open_audit_log(&node, store.clone()).await?);

@@ -8,6 +8,7 @@ mod confirmation;
 mod disconnects;
 mod dropped;
 mod farewell;
+mod held_socket;
 mod ids;
 mod killed;
 mod local_engines;

@@ -1,7 +1,8 @@
 //! `quarterdeck serve` as a process.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -78,7 +79,31 @@ impl Site {
 
     pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
         let mut command = self.command();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--kb", "no-kb", "--tools"]);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        self.start(command, options)
+    }
+
+    /// Starts a server on a socket that the test holds, as systemd does.
+    pub(crate) fn serve_on(&self, socket: &TcpListener, options: &[&str]) -> Server {
+        let program = self.command();
+        let mut command = Command::new("sh");
+        // The socket comes as standard input, because that is what a child can be given, and becomes the first after the
+        // standard ones. The shell becomes the program, and so has its process id.
+        let script = r#"export LISTEN_FDS=1 LISTEN_PID=$$; exec "$0" "$@" 3<&0 0</dev/null"#;
+        command.args(["-c", script]).arg(program.get_program()).arg("serve");
+        command.stdin(OwnedFd::from(socket.try_clone().unwrap())).stdout(Stdio::null());
+        command.current_dir(self.tools.path());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.start(command, options)
+    }
+
+    fn start(&self, mut command: Command, options: &[&str]) -> Server {
+        command.args(["--kb", "no-kb", "--tools"]);
         command.arg(self.tools.path()).arg("--data").arg(self.data.path());
         command.args(options);
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
