@@ -80,7 +80,8 @@ class McpClient:
     """A client with a session and one connection, which calls one tool at a time."""
 
     def __init__(self, port):
-        self.port, self.sent, self.headers = port, 0, {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        self.port, self.sent, self.connection = port, 0, None
+        self.headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         self.connect()
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": "bench-faults", "version": "1"}}
         status, head, _ = self.post("initialize", hello)
@@ -90,6 +91,8 @@ class McpClient:
         self.post("notifications/initialized", None)
 
     def connect(self):
+        if self.connection:
+            self.connection.close()
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=CALL_TIMEOUT)
         self.connection.connect()
         # A request is two small writes, the second of which would wait for the acknowledgement of the first.
