@@ -8,7 +8,7 @@ use crate::http::Open;
 use crate::world::World;
 
 #[tokio::test]
-async fn draining_finishes_the_current_answer_and_refuses_new_ones() {
+async fn draining_answers_what_was_accepted_and_accepts_nothing_more() {
     let mut world = World::new().await;
     let mut running = world.post("/api/chat", &json!({ "message": "wait" })).open().await;
     running.until("You said").await;
@@ -16,16 +16,21 @@ async fn draining_finishes_the_current_answer_and_refuses_new_ones() {
     let late = world.post("/api/chat", &json!({ "message": "hello" })).bytes();
     let mut connection = TcpStream::connect(world.address).await.unwrap();
     connection.write_all(&late[..20]).await.unwrap();
-    // Another one, answered after it, shows that the server has the first part.
+    // One that was accepted, and has sent nothing yet.
+    let mut silent = TcpStream::connect(world.address).await.unwrap();
+    // Another one, answered after them, shows that the server has what came before it.
     assert_eq!(world.get("/healthz").send().await.status, 200);
     world.stop();
     while TcpStream::connect(world.address).await.is_ok() {
         tokio::task::yield_now().await;
     }
     connection.write_all(&late[20..]).await.unwrap();
-    let refused = Open::read(connection).await.rest().await;
-    assert_eq!((refused.refusal().0, refused.refusal().1), (503, "TRANSIENT".into()));
-    assert_eq!(refused.header("retry-after"), Some("5"));
+    silent.write_all(&late).await.unwrap();
+    for accepted in [connection, silent] {
+        let answered = Open::read(accepted).await.rest().await;
+        assert_eq!(answered.event("finish")["finishReason"], "stop");
+        assert_eq!(answered.header("connection"), Some("close"), "nothing more is read from it");
+    }
     world.resume.add_permits(1);
     let finished = running.rest().await;
     assert!(finished.text().ends_with("data: [DONE]\n\n"));
