@@ -37,7 +37,7 @@ rules! {
     NO_TOOLS = "QD0001" "no-tools" Error
         "The tools folder holds no tool. A tool is a folder whose name does not begin with `_` or `.`. Check `--tools`, or make a first one with `quarterdeck new NAME`.";
     MISSING_FILE = "QD0002" "missing-file" Error
-        "A tool folder has `schema.json`, `guide.md` (or the older pair `doc_summary.md` and `doc.md`) and one handler (`handler.js`, `handler.rs` or `handler.mcp.json`). Add what is missing, or rename the folder to begin with `_` if it is not a tool.";
+        "A tool folder has `schema.json`, `guide.md` (or the older pair `doc_summary.md` and `doc.md`) and one handler (`handler.js`, `handler.rs`, `handler.wasm` or `handler.mcp.json`). Add what is missing, or rename the folder to begin with `_` if it is not a tool.";
     UNREADABLE_FILE = "QD0003" "unreadable-file" Error
         "A file or folder cannot be read: its permissions, a link that leads nowhere or in a circle, or something that is not a regular file. Make it a readable file.";
     FILE_TOO_LARGE = "QD0004" "file-too-large" Error
@@ -49,7 +49,7 @@ rules! {
     DUPLICATE_KEY = "QD0007" "duplicate-key" Error
         "An object has the same key twice; readers disagree on which one counts. Remove one.";
     TWO_HANDLERS = "QD0008" "handler-count" Error
-        "A tool has exactly one handler file: `handler.js`, `handler.rs` or `handler.mcp.json`. Remove the other one.";
+        "A tool has exactly one handler file: `handler.js`, `handler.rs`, `handler.wasm` or `handler.mcp.json`. Remove the other one.";
     TWO_DOCUMENTATIONS = "QD0009" "two-documentations" Error
         "A tool is documented by `guide.md`, or by the older pair `doc_summary.md` and `doc.md`, not by both. Keep `guide.md`.";
     DUPLICATE_ID = "QD0010" "duplicate-tool-id" Error
@@ -194,6 +194,10 @@ rules! {
         "`handler.mcp.json` says which tool of which MCP server the folder stands for, and pins it: `{ \"server\", \"tool\", \"digest\" }`. `published.json` beside it is what the server published when the tool was imported, and has that digest. `quarterdeck mcp import` and `mcp update --accept` write both; a change of theirs belongs into `schema.json` and `guide.md`.";
     UNKNOWN_MCP_SERVER = "QD0408" "unknown-mcp-server" Warning
         "`handler.mcp.json` names a server that has no table `[mcp.servers.NAME]` in the configuration of this machine, so the tool is unavailable here. Add it with `quarterdeck mcp add`, or correct the name.";
+    WASM_MODULE = "QD0409" "wasm-module" Error
+        "`handler.wasm` is a core WebAssembly module of at most 1 MiB, in version 2 of the language without references to the host's objects: one 32-bit memory of at most 64 MiB, one table, no threads, no exceptions, no component. Nothing was run.";
+    WASM_INTERFACE = "QD0410" "wasm-interface" Error
+        "A module exports `memory`, `allocate`, `execute` and, if it imports `call`, `resume`; `_initialize` may be there, and names that begin with `__`. It imports from `quarterdeck` what it needs of `call`, `log`, `now` and `random`, and nothing else: there is no WASI. docs/WASM.md has their forms.";
 
     // Providers.
     LEFT_OUT = "QD0501" "left-out" Warning

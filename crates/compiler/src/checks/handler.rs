@@ -126,5 +126,13 @@ fn rule_and_help(kind: FindingKind) -> (&'static Rule, &'static str) {
             &rules::UNKNOWN_MCP_SERVER,
             "add it with `quarterdeck mcp add NAME --url URL` or `--command COMMAND`; until then the tool is unavailable",
         ),
+        FindingKind::WasmModule => (
+            &rules::WASM_MODULE,
+            "compile it for `wasm32` as a module without WASI and without threads, as docs/WASM.md shows",
+        ),
+        FindingKind::WasmInterface => (
+            &rules::WASM_INTERFACE,
+            "import and export what docs/WASM.md lists; link with `--no-entry` and name the exports with `--export`",
+        ),
     }
 }

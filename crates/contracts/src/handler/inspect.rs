@@ -110,4 +110,8 @@ pub enum FindingKind {
     Binding,
     /// The server is not in the configuration of this machine.
     UnknownServer,
+    /// The file is not a WebAssembly module, or not one of the size and form that handlers may have.
+    WasmModule,
+    /// The module imports or exports something else than a handler does.
+    WasmInterface,
 }
