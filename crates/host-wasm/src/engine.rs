@@ -1,0 +1,161 @@
+//! The engine that all handlers of a host share: wasmtime within limits, the host's functions, and the code of the modules.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use quarterdeck_contracts::sha256;
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, Linker, PoolingAllocationConfig, WasmFeatures,
+};
+
+use crate::call_state::CallState;
+use crate::code::Code;
+use crate::config::HostConfig;
+use crate::imports;
+use crate::interface::{FEATURES, MAX_INSTANCE_BYTES, MAX_TABLE_ELEMENTS};
+use crate::module_check;
+use crate::ticker::{RunningStep, Ticker};
+
+/// Room on a stack for the host's own functions, which run on the same stack as the code that calls them.
+const HOST_STACK_BYTES: usize = 512 << 10;
+/// Addresses after each slot that must not be touched.
+const GUARD_BYTES: usize = 64 << 10;
+
+/// Compiles modules, and has the slots that their instances live in.
+pub(crate) struct WasmEngine {
+    engine: Engine,
+    linker: Linker<CallState>,
+    ticker: Ticker,
+    /// What is compiled, by the digest of its bytes. It is kept as long as a handler has it, so that of two registries with the
+    /// same tools the second compiles nothing.
+    codes: Mutex<HashMap<String, Weak<Code>>>,
+}
+
+impl WasmEngine {
+    /// Reserves the slots and starts the ticker, or says in one sentence why it cannot.
+    pub(crate) fn new(config: &HostConfig) -> Result<Self, String> {
+        let engine = Engine::new(&engine_config(config)).map_err(|error| {
+            format!(
+                "WebAssembly needs {} GiB of addresses for {} calls, and cannot start: {error:#}. Raise the limit on virtual \
+                 memory (`ulimit -v`)",
+                reserved_bytes(config) >> 30,
+                config.max_calls
+            )
+        })?;
+        let mut linker = Linker::new(&engine);
+        imports::add_to(&mut linker).map_err(|error| format!("WebAssembly cannot start: {error:#}"))?;
+        let ticker = Ticker::start(engine.clone(), config.time_slice)
+            .map_err(|error| format!("WebAssembly cannot start a thread: {error}"))?;
+        Ok(Self { engine, linker, ticker, codes: Mutex::default() })
+    }
+
+    pub(crate) fn wasmtime(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The code of a module, compiled unless a handler has it already.
+    pub(crate) fn code(&self, bytes: &[u8]) -> Result<Arc<Code>, String> {
+        let digest = sha256(bytes);
+        if let Some(code) = self.known(&digest) {
+            return Ok(code);
+        }
+        if let Some(problem) = module_check::problems(bytes).first() {
+            return Err(problem.message().to_owned());
+        }
+        // Not under the lock: compiling takes up to a second, and two handlers may be loaded at once.
+        let code = Arc::new(Code::compile(&self.engine, &self.linker, bytes)?);
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|_, code| code.strong_count() > 0);
+        codes.insert(digest, Arc::downgrade(&code));
+        Ok(code)
+    }
+
+    /// How many modules are compiled at this moment.
+    pub(crate) fn compiled(&self) -> usize {
+        let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.values().filter(|code| code.strong_count() > 0).count()
+    }
+
+    /// Interrupts what runs after each time slice, as long as the result lives.
+    pub(crate) fn count_step(&self) -> RunningStep {
+        self.ticker.count_step()
+    }
+
+    fn known(&self, digest: &str) -> Option<Arc<Code>> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?.upgrade()
+    }
+}
+
+fn engine_config(limits: &HostConfig) -> Config {
+    let mut config = Config::new();
+    config
+        .wasm_features(WasmFeatures::all().difference(FEATURES), false)
+        .wasm_features(FEATURES, true)
+        .epoch_interruption(true)
+        .max_wasm_stack(limits.stack_bytes)
+        .async_stack_size(limits.stack_bytes + HOST_STACK_BYTES)
+        // Slots of four gibibytes would spare the code its checks of addresses. A thousand of them are more than many
+        // containers may reserve.
+        .memory_reservation(limits.memory_bytes as u64)
+        .memory_guard_size(GUARD_BYTES as u64)
+        .memory_reservation_for_growth(0)
+        .memory_init_cow(true)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(slots(limits)));
+    config
+}
+
+fn slots(limits: &HostConfig) -> PoolingAllocationConfig {
+    let max_calls = u32::try_from(limits.max_calls).unwrap_or(u32::MAX);
+    let mut slots = PoolingAllocationConfig::new();
+    slots
+        .total_core_instances(max_calls)
+        .total_memories(max_calls)
+        .total_tables(max_calls)
+        .total_stacks(max_calls)
+        .max_core_instance_size(MAX_INSTANCE_BYTES)
+        .max_memories_per_module(1)
+        .max_tables_per_module(1)
+        .table_elements(MAX_TABLE_ELEMENTS)
+        .max_memory_size(limits.memory_bytes)
+        .max_unused_warm_slots(limits.max_warm_slots)
+        .linear_memory_keep_resident(limits.keep_resident_bytes)
+        .table_keep_resident(MAX_TABLE_ELEMENTS * size_of::<usize>())
+        // It would be faster by a seventh. In this release it does not reset pages that were swapped out, so that the next call
+        // would read them.
+        .pagemap_scan(Enabled::No);
+    slots
+}
+
+fn reserved_bytes(config: &HostConfig) -> usize {
+    let table_bytes = MAX_TABLE_ELEMENTS * size_of::<usize>();
+    let slot = config.memory_bytes + GUARD_BYTES + config.stack_bytes + HOST_STACK_BYTES + table_bytes;
+    slot.saturating_mul(config.max_calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_beyond_the_address_space_are_refused_with_what_to_do() {
+        let config = HostConfig { max_calls: 4 << 20, ..HostConfig::default() };
+        let refusal = WasmEngine::new(&config).err().unwrap();
+        assert!(
+            refusal.starts_with(
+                "WebAssembly needs 267121 GiB of addresses for 4194304 calls, and cannot start: "
+            ),
+            "{refusal}"
+        );
+        assert!(refusal.ends_with("Raise the limit on virtual memory (`ulimit -v`)"), "{refusal}");
+    }
+
+    #[test]
+    fn pages_are_never_looked_for_in_the_pagemap() {
+        assert_eq!(format!("{:?}", slots(&HostConfig::default()).get_pagemap_scan()), "No");
+    }
+
+    #[test]
+    fn the_usual_slots_take_less_than_seventy_gibibytes_of_addresses() {
+        assert!(reserved_bytes(&HostConfig::default()) < 70 << 30);
+    }
+}
