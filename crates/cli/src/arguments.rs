@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Create a tool folder that builds and runs
     #[command(
-        after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust"
+        after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust\n  quarterdeck new word-count --language c"
     )]
     New(NewOptions),
     /// List the tools with their requirements and token costs
@@ -267,6 +267,9 @@ pub(crate) struct NewOptions {
     /// Write the handler in Rust
     #[arg(long)]
     pub(crate) rust: bool,
+    /// Write the handler in this language
+    #[arg(long, value_enum, conflicts_with_all = ["js", "rust"])]
+    language: Option<LanguageChoice>,
     /// What kind of tool it is
     #[arg(long, value_enum, default_value_t = CategoryChoice::Utility)]
     pub(crate) category: CategoryChoice,
@@ -404,6 +407,23 @@ pub(crate) enum Format {
     Human,
     /// JSON
     Json,
+}
+
+impl NewOptions {
+    pub(crate) fn language(&self) -> LanguageChoice {
+        let by_flag = if self.rust { LanguageChoice::Rust } else { LanguageChoice::Js };
+        self.language.unwrap_or(by_flag)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LanguageChoice {
+    /// JavaScript; needs no build
+    Js,
+    /// Rust; part of the binary
+    Rust,
+    /// C, compiled to a WebAssembly module; utilities only
+    C,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -57,7 +57,7 @@ rules! {
     BAD_FOLDER_NAME = "QD0011" "bad-folder-name" Error
         "The folder's name, with dashes as underscores, is what models call, so it must be a name that every provider takes: a letter or underscore first, then letters, digits and underscores, at most 64 characters.";
     OTHER_HANDLER = "QD0012" "handler-not-taken" Error
-        "A handler is `handler.js`, an ES module, or `handler.rs`. TypeScript is not taken yet: write `handler.js` with types in JSDoc comments, which editors check all the same, or compile `handler.ts` to `handler.js` first and keep both.";
+        "A handler is `handler.js`, an ES module, `handler.rs`, or `handler.wasm`, which C and other languages are compiled to. TypeScript is not taken yet: write `handler.js` with types in JSDoc comments, which editors check all the same, or compile `handler.ts` to `handler.js` first and keep both.";
 
     // The definition.
     MISSING_FIELD = "QD0101" "missing-field" Error

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use quarterdeck_contracts::{ToolId, definition_schema_with};
 
-use crate::arguments::{CategoryChoice, NewOptions};
+use crate::arguments::{CategoryChoice, LanguageChoice, NewOptions};
 use crate::config::LocalConfig;
 use crate::terminal::info;
 use crate::{ExitStatus, handler_kinds};
@@ -26,12 +26,17 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     if folder.exists() {
         bail!("{} exists already; choose another name, or remove it first", folder.display());
     }
+    if options.language() == LanguageChoice::C && options.category != CategoryChoice::Utility {
+        bail!(
+            "in C there is a template for a utility only; leave `--category` out, or choose another language"
+        );
+    }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let scaffold = Scaffold::new(&id, options, editor_schema(tools)?);
     for (file, text) in scaffold.files() {
         write(&folder.join(file), &text)?;
     }
-    if !options.rust && !tools.join("quarterdeck.d.ts").exists() {
+    if options.language() == LanguageChoice::Js && !tools.join("quarterdeck.d.ts").exists() {
         write(&tools.join("quarterdeck.d.ts"), DECLARATIONS)?;
     }
     print_next_steps(options, &config, &folder);
@@ -48,25 +53,38 @@ fn print_next_steps(options: &NewOptions, config: &LocalConfig, folder: &Path) {
     info(&format!("created {}", folder.display()));
     info("  schema.json   the contract: parameters, category, modes, limits");
     info("  guide.md      what the model reads, with example calls that are checked");
-    if options.rust {
-        info("  handler.rs    the handler");
-        info("  basic.case.json   calls with the answers you expect");
-        // The handlers' crate is part of Quarterdeck's source tree.
-        if options.tools.or(config).join("Cargo.toml").is_file() {
-            info(&format!("next: cargo build && quarterdeck test {}{flag}", options.name));
-        } else {
-            info(&format!(
-                "next: move {} into `tools/` of Quarterdeck's source and run `cargo build` there: nothing compiles it here.\n      \
-                 A handler in JavaScript (`quarterdeck new {} --js`) needs no build.",
-                folder.display(),
-                options.name
-            ));
+    let next = match options.language() {
+        LanguageChoice::Js => {
+            info("  handler.js    the handler");
+            format!("quarterdeck test {}{flag}", options.name)
         }
-    } else {
-        info("  handler.js    the handler");
-        info("  basic.case.json   calls with the answers you expect");
-        info(&format!("next: quarterdeck test {}{flag}", options.name));
+        LanguageChoice::C => {
+            info("  handler.c     the handler, to be compiled to handler.wasm");
+            let (source, module) = (folder.join("handler.c"), folder.join("handler.wasm"));
+            let compile = "clang --target=wasm32 -O2 -mbulk-memory -nostdlib -Wl,--no-entry -o";
+            let (source, module) = (source.display(), module.display());
+            format!("{compile} {module} {source} && quarterdeck test {}{flag}", options.name)
+        }
+        LanguageChoice::Rust => {
+            info("  handler.rs    the handler");
+            next_for_rust(options, config, folder, &flag)
+        }
+    };
+    info("  basic.case.json   calls with the answers you expect");
+    info(&format!("next: {next}"));
+}
+
+fn next_for_rust(options: &NewOptions, config: &LocalConfig, folder: &Path, flag: &str) -> String {
+    // The handlers' crate is part of Quarterdeck's source tree.
+    if options.tools.or(config).join("Cargo.toml").is_file() {
+        return format!("cargo build && quarterdeck test {}{flag}", options.name);
     }
+    format!(
+        "move {} into `tools/` of Quarterdeck's source and run `cargo build` there: nothing compiles it here.\n      \
+         A handler in JavaScript (`quarterdeck new {} --js`) needs no build.",
+        folder.display(),
+        options.name
+    )
 }
 
 /// The files of a new folder, with the blanks of the templates filled in.
@@ -107,14 +125,15 @@ impl Scaffold {
             Some(first) => first.to_uppercase().chain(letters).collect(),
             None => "Tool".into(),
         };
-        let template = match (options.category, options.rust) {
-            (CategoryChoice::Retrieval, false) => template!("retrieval", "handler.js"),
+        let template = match (options.category, options.language()) {
+            (_, LanguageChoice::C) => template!("utility", "handler.c"),
+            (CategoryChoice::Retrieval, LanguageChoice::Js) => template!("retrieval", "handler.js"),
             // A handler in Rust has no `fetch`; it looks things up in the knowledge base.
-            (CategoryChoice::Retrieval, true) => template!("retrieval-kb", "handler.rs"),
-            (CategoryChoice::Action, false) => template!("action", "handler.js"),
-            (CategoryChoice::Action, true) => template!("action", "handler.rs"),
-            (CategoryChoice::Utility, false) => template!("utility", "handler.js"),
-            (CategoryChoice::Utility, true) => template!("utility", "handler.rs"),
+            (CategoryChoice::Retrieval, LanguageChoice::Rust) => template!("retrieval-kb", "handler.rs"),
+            (CategoryChoice::Action, LanguageChoice::Js) => template!("action", "handler.js"),
+            (CategoryChoice::Action, LanguageChoice::Rust) => template!("action", "handler.rs"),
+            (CategoryChoice::Utility, LanguageChoice::Js) => template!("utility", "handler.js"),
+            (CategoryChoice::Utility, LanguageChoice::Rust) => template!("utility", "handler.rs"),
         };
         Self { id: id.to_string(), title, schema, template }
     }

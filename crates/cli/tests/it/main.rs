@@ -69,4 +69,5 @@ mod unread;
 mod upstream_drift;
 mod versions;
 mod voice;
+mod wasm;
 mod watch;

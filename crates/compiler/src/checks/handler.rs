@@ -48,7 +48,7 @@ pub(crate) fn check(
 fn not_taken(folder: &Folder) -> Option<Diagnostic> {
     const TYPESCRIPT: &str = "write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to \
                               `handler.js` first and keep both";
-    const FORMS: [(&str, &str, &str); 5] = [
+    const FORMS: [(&str, &str, &str); 6] = [
         ("handler.ts", "TypeScript is not taken yet", TYPESCRIPT),
         ("handler.mts", "TypeScript is not taken yet", TYPESCRIPT),
         (
@@ -57,6 +57,11 @@ fn not_taken(folder: &Folder) -> Option<Diagnostic> {
             "rename it to `handler.js`, which is an ES module too",
         ),
         ("handler.cjs", "CommonJS is not taken", "write `handler.js` as an ES module that exports `execute`"),
+        (
+            "handler.c",
+            "C is compiled first",
+            "compile it to `handler.wasm` with `clang --target=wasm32`, as docs/WASM.md shows, and keep both",
+        ),
         ("handler.py", "Python is not taken", "write `handler.js` or `handler.rs`"),
     ];
     let (name, reason, help) = FORMS.into_iter().find(|(name, ..)| folder.names(name))?;
