@@ -40,7 +40,7 @@ pub(crate) fn problems(bytes: &[u8]) -> Vec<Problem> {
         let limit = MAX_MODULE_BYTES >> 20;
         return vec![Problem::Module(format!("the module is larger than {limit} MiB"))];
     }
-    if let Err(problem) = check_size(bytes) {
+    if let Err(problem) = check_header(bytes).and_then(|()| check_size(bytes)) {
         return vec![problem];
     }
     // Only now: the validator makes a table of the locals of each function.
@@ -63,6 +63,17 @@ fn unreadable(error: &wasmparser::BinaryReaderError) -> Problem {
         error.message(),
         error.offset()
     ))
+}
+
+/// What is told of a file of another kind; the parser's own words for it are a list of bytes.
+fn check_header(bytes: &[u8]) -> Result<(), Problem> {
+    if !bytes.starts_with(b"\0asm") {
+        return Err(Problem::Module("the file is not a WebAssembly module".into()));
+    }
+    if Parser::is_component(bytes) {
+        return Err(Problem::Module("the file is a component, and a handler is a core module".into()));
+    }
+    Ok(())
 }
 
 /// What a compiler would be kept busy with for minutes.

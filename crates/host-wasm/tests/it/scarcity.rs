@@ -20,6 +20,7 @@ fn resident_kib() -> Option<usize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::print_stdout, reason = "the figures are the point")]
 async fn a_thousand_calls_wait_at_once() {
     const CALLS: usize = 1_000;
     let host = WasmHost::new(HostConfig { max_calls: 1_400, ..HostConfig::default() });
