@@ -3,8 +3,8 @@
 usage: scripts/licences.py FILE
 
 Each text stands there once, with the crates that it belongs to. A crate whose package has no such file gets that of a crate from
-the same repository under the same licence, or else the standard text of a licence that it declares, with its authors; one for
-which there is none of these ends the script."""
+the same repository under the same licence, or of any crate under it where the text names no authors, or else the standard text of
+a licence that it declares, with its authors; one for which there is none of these ends the script."""
 import pathlib, re, sys
 
 from dependencies import ROOT, crates, toolchain
@@ -16,6 +16,9 @@ ELSEWHERE = {".git", ".github", "target", "tests", "test", "test_data", "benches
 RULE = "=" * 100
 # The names of our own files, which are the standard texts.
 STANDARD = {"Apache-2.0": "LICENSE-APACHE", "MIT": "LICENSE-MIT"}
+
+# Licences whose text is the same for everybody.
+WITHOUT_AUTHORS = {"Apache-2.0 WITH LLVM-exception"}
 
 
 def texts(crate):
@@ -43,8 +46,9 @@ def collect(every):
     owners, missing = {}, []
     found = {crate.id: texts(crate) for crate in every}
     siblings = {(crate.repository, crate.licence): found[crate.id] for crate in every if crate.repository and found[crate.id]}
+    same = {crate.licence: found[crate.id] for crate in every if crate.licence in WITHOUT_AUTHORS and len(found[crate.id]) == 1}
     for crate in every:
-        own = found[crate.id] or siblings.get((crate.repository, crate.licence), [])
+        own = found[crate.id] or siblings.get((crate.repository, crate.licence)) or same.get(crate.licence, [])
         if not own:
             text = standard(crate.licence, ", ".join(crate.authors) or f"the authors of {crate.name}")
             own = [text] if text else []
