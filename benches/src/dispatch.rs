@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quarterdeck_compiler::{Inspectors, NativeInspector, Options, Stamp, Tree, compile};
-use quarterdeck_contracts::handler::{Context, NATIVE_KIND, NativeHandler};
-use quarterdeck_contracts::{ToolError, ToolResponse, native_source_hash, parse_json};
+use quarterdeck_contracts::handler::{
+    Context, HandlerFiles, HandlerHost, HandlerToLoad, Limits, NATIVE_KIND, NativeHandler,
+};
+use quarterdeck_contracts::{Metadata, ToolError, ToolResponse, native_source_hash, parse_json};
 use quarterdeck_host_js::{HostConfig, JS_KIND, JsHost, JsInspector};
 use quarterdeck_runtime::{Hosts, NativeHost, Registry, Snapshot};
 use quarterdeck_schema::Schema;
@@ -42,31 +44,47 @@ pub(crate) fn texts(fixtures: &Fixtures, calls: usize) -> PerCall {
         .block_on(measure_async(calls, async |call| world.text(&fixtures.texts[call % VARIANTS]).await))
 }
 
-/// A JavaScript handler in a fresh engine, from text to text.
-///
-/// `ns` is the time on the call path, with pooled engines ready as they are between calls that are not back to back;
-/// `cpu_ns` is all that the process spends for a call when they are back to back, creating and dropping engines included.
+/// A JavaScript handler in an instance of its own, from text to text, calls back to back: `ns` is the median of the time on
+/// the call path, `cpu_ns` all that the process spends for a call.
 pub(crate) fn javascript(fixtures: &Fixtures, export: &str, calls: usize) -> PerCall {
     let world = World::javascript(fixtures, export);
     world.runtime.block_on(async {
-        let mut times = Vec::with_capacity(calls);
-        for call in 0..calls {
-            // Taking an engine orders the next, which takes a few milliseconds.
-            for _ in 0..20 {
-                if world.host.stats().pooled >= HostConfig::default().pooled_per_handler {
-                    break;
-                }
-                tokio::time::sleep(Duration::from_micros(500)).await;
-            }
-            let start = Instant::now();
-            world.text(&fixtures.texts[call % VARIANTS]).await;
-            times.push(start.elapsed());
-        }
-        times.sort();
+        let wall = world.median_path(fixtures, calls, Duration::ZERO).await;
         let back_to_back =
             measure_async(calls, async |call| world.text(&fixtures.texts[call % VARIANTS]).await).await;
-        PerCall { wall: times[calls / 2], cpu: back_to_back.cpu }
+        PerCall { wall, cpu: back_to_back.cpu }
     })
+}
+
+/// The same with a rest of a millisecond before each call.
+pub(crate) fn javascript_after_rest(fixtures: &Fixtures, calls: usize) -> PerCall {
+    let world = World::javascript(fixtures, "execute");
+    let rest = Duration::from_millis(1);
+    let wall = world.runtime.block_on(world.median_path(fixtures, calls, rest));
+    PerCall { wall, cpu: wall }
+}
+
+/// A hundred JavaScript handlers in turn, from parsed arguments to the answer.
+pub(crate) fn javascript_in_turn(fixtures: &Fixtures, calls: usize) -> PerCall {
+    const HANDLERS: usize = 100;
+    let host = JsHost::new(HostConfig::default()).expect("the engine starts");
+    let metadata: Metadata = serde_json::from_value(definition(&fixtures.schema)).expect("it is complete");
+    let handlers: Vec<_> = (0..HANDLERS)
+        .map(|number| {
+            let source = format!("export const execute = async ({{ args }}) => ({{ ok: true, data: {{ {number}: args.query }} }});");
+            let files = HandlerFiles::from([("tool/handler.js".to_owned(), source.into_bytes())]);
+            let handler = HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files };
+            host.load(handler).expect("it loads")
+        })
+        .collect();
+    let values = fixtures.values();
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    runtime.block_on(measure_async(calls, async |call| {
+        let limits = Limits { timeout: Duration::from_secs(10) };
+        let handler = &handlers[call % HANDLERS];
+        let answer = handler.run(values[call % VARIANTS].clone(), FakeContext::new(), limits).await;
+        assert!(answer.is_ok(), "{answer:?}");
+    }))
 }
 
 pub(crate) struct World {
@@ -74,7 +92,6 @@ pub(crate) struct World {
     pub(crate) registry: Arc<Registry>,
     pub(crate) snapshot: Arc<Snapshot>,
     context: Arc<dyn Context>,
-    host: Arc<JsHost>,
     /// The handlers on disk, for as long as they may be read.
     _files: Files,
 }
@@ -91,13 +108,28 @@ impl World {
         assert!(text.starts_with("{\"ok\":true"), "{text}");
     }
 
+    /// The median of the time on the call path, with a rest before each call.
+    async fn median_path(&self, fixtures: &Fixtures, calls: usize, rest: Duration) -> Duration {
+        let mut times = Vec::with_capacity(calls);
+        for call in 0..calls {
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
+            let start = Instant::now();
+            self.text(&fixtures.texts[call % VARIANTS]).await;
+            times.push(start.elapsed());
+        }
+        times.sort();
+        times[calls / 2]
+    }
+
     pub(crate) fn native(fixtures: &Fixtures) -> Self {
         Self::new(fixtures, "handler.rs", NATIVE)
     }
 
     fn javascript(fixtures: &Fixtures, export: &str) -> Self {
-        let source = fixtures
-            .handler
+        let source = format!("{}\n{JSON_HANDLER}", fixtures.handler);
+        let source = source
             .replace("session: context.sessionId", "session: context.session.id")
             .replace("async function execute(", "async function executeTrivial(");
         let chosen = if export == "execute" { "executeTrivial" } else { export };
@@ -129,14 +161,13 @@ impl World {
         let artifact = compilation.artifact.unwrap_or_else(|| panic!("{:?}", compilation.diagnostics));
         let native = NativeHandler::new("kb_search", Box::leak(hash.into_boxed_str()), search);
         let host = Arc::new(JsHost::new(HostConfig::default()).expect("the engine starts"));
-        let hosts = Hosts::default()
-            .with(JS_KIND, host.clone())
-            .with(NATIVE_KIND, Arc::new(NativeHost::new([native])));
+        let hosts =
+            Hosts::default().with(JS_KIND, host).with(NATIVE_KIND, Arc::new(NativeHost::new([native])));
         let registry = Registry::from_artifact(artifact, files.path(), hosts).expect("the artifact is sound");
         let snapshot = registry.snapshot();
         let registry = Arc::new(registry);
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
-        Self { runtime, registry, snapshot, context: FakeContext::new(), host, _files: files }
+        Self { runtime, registry, snapshot, context: FakeContext::new(), _files: files }
     }
 }
 
@@ -147,6 +178,14 @@ fn definition(parameters: &Value) -> Value {
         "allowedModes": ["text", "voice"], "latencyBudgetMs": 800, "parameters": parameters,
     })
 }
+
+/// Reads and writes the JSON of 500 objects.
+const JSON_HANDLER: &str = "\
+const OBJECTS = Array.from({ length: 500 }, (_, i) => ({ id: i, name: `record ${i}`, tags: ['ice', 'drift'], score: i / 7 }));
+export async function executeJson() {
+  return { ok: true, data: JSON.parse(JSON.stringify(OBJECTS)).length };
+}
+";
 
 /// What stands in the folder for the function below.
 const NATIVE: &str = "pub async fn execute() {}\n";

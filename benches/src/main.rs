@@ -1,6 +1,6 @@
 //! Our side of `make bench`. Each run prints one JSON line with `ns` and `cpu_ns` per call, as the peers' programs do.
 //!
-//! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-compute [FIXTURES] [CALLS]`
+//! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-rest|js-turns|js-json|js-compute [FIXTURES] [CALLS]`
 //!
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
 //! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`, without an ear of its own;
@@ -103,6 +103,9 @@ fn main() {
         "disk" => sessions::on_disk(&fixtures, calls.unwrap_or(5_000)),
         "text" => dispatch::texts(&fixtures, calls.unwrap_or(200_000)),
         "js" => dispatch::javascript(&fixtures, "execute", calls.unwrap_or(1_000)),
+        "js-rest" => dispatch::javascript_after_rest(&fixtures, calls.unwrap_or(1_000)),
+        "js-turns" => dispatch::javascript_in_turn(&fixtures, calls.unwrap_or(5_000)),
+        "js-json" => dispatch::javascript(&fixtures, "executeJson", calls.unwrap_or(500)),
         "js-compute" => dispatch::javascript(&fixtures, "executeCompute", calls.unwrap_or(500)),
         other => panic!("{other} is not a measurement"),
     };

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use quarterdeck_compiler::{Inspectors, NativeInspector};
 use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
-use quarterdeck_host_js::{FetchConfig, HostConfig, JS_KIND, JsHost, JsInspector};
+use quarterdeck_host_js::{JS_KIND, JsHost, JsInspector};
 use quarterdeck_host_mcp::{MCP_KIND, McpHost, McpInspector};
-use quarterdeck_host_wasm::{HostConfig as WasmConfig, WASM_KIND, WasmHost, WasmInspector};
+use quarterdeck_host_wasm::{FetchConfig, HostConfig, WASM_KIND, WasmHost, WasmInspector};
 use quarterdeck_runtime::{Hosts, Images as ImagesCapability, NativeHost};
 
 use crate::config::Images;
@@ -33,12 +33,11 @@ pub(crate) fn hosts(access: &HandlerAccess) -> anyhow::Result<Hosts> {
     let HandlerAccess { grants, stand_in, servers } = access.clone();
     let fetch = FetchConfig { grants, stand_in, ..FetchConfig::default() };
     let config = HostConfig { fetch, capabilities: capability_specs(), ..HostConfig::default() };
-    let wasm = WasmConfig { capabilities: capability_specs(), ..WasmConfig::default() };
     Ok(Hosts::default()
-        .with(JS_KIND, Arc::new(JsHost::new(config)?))
+        .with(JS_KIND, Arc::new(JsHost::new(config.clone())?))
         .with(MCP_KIND, Arc::new(McpHost::new(servers.into_values())))
         .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers())))
-        .with(WASM_KIND, Arc::new(WasmHost::new(wasm))))
+        .with(WASM_KIND, Arc::new(WasmHost::new(config))))
 }
 
 /// What answers for capabilities beyond the built-in ones.

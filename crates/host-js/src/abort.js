@@ -1,7 +1,7 @@
 // AbortController and AbortSignal, and the signal of the call. Only engines of handlers that name one of them have it.
 // A handler that breaks a prototype breaks these for itself alone.
 
-import { define } from 'quarterdeck:prelude';
+import { define, Question } from 'quarterdeck:prelude';
 
 /** Installs the globals, and hands the signal of the call and what fires it to `bindSignal`. */
 export function installAbort(host, bindSignal) {
@@ -113,7 +113,7 @@ export function installAbort(host, bindSignal) {
 
   /** Why the call should stop, if it should. Uncaught, it becomes the fitting error of the call. */
   function reasonOfCall() {
-    const text = host.abortReason();
+    const text = host.ask(Question.abortReason);
     if (text === '') return undefined;
     const { message, isDeadline } = JSON.parse(text);
     const reason = new DOMException(message, isDeadline ? 'TimeoutError' : 'AbortError');

@@ -1,11 +1,12 @@
 //! What an ended execution means for its caller.
 
-use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, HandlerFault, HostError};
-use quarterdeck_contracts::{AnswerError, HandlerAnswer, Outcome, ToolError};
-use serde::{Deserialize, Serialize};
+use quarterdeck_contracts::handler::{CapabilityError, HandlerFault, HostError};
+use quarterdeck_contracts::{AnswerError, HandlerAnswer, ToolError};
+use quarterdeck_host_wasm::{CapabilityErrorJson, without_confirmation};
 use serde_json::Value;
 
 use crate::fault::FaultReporter;
+use crate::question;
 
 /// How an execution ended, as the engine reports it.
 #[derive(Debug)]
@@ -26,8 +27,6 @@ pub(crate) enum Ending {
     OverLimit(&'static str),
     /// It was stopped at its deadline, while it computed.
     Stopped,
-    /// It never began, because its handler went out of service.
-    Refused(HostError),
 }
 
 /// What a handler threw, as an operator reads it.
@@ -55,18 +54,45 @@ impl Thrown {
 type NoAnswer = (HostError, Option<HandlerFault>);
 
 impl Ending {
-    /// Reads what `prelude.js` says at the end.
-    pub(crate) fn parse(kind: &str, text: String, stack: String) -> Self {
-        match (kind, text.as_str()) {
-            ("answer", _) => Self::Answer(text),
-            ("nothing", _) => Self::Nothing(text),
-            ("unwritable", _) => Self::Unwritable(Thrown { head: truncated(text), stack: truncated(stack) }),
-            ("failure", _) => Self::Failure(text),
-            ("capability", _) => Self::Capability { reason: text, stack: truncated(stack) },
-            ("limit", "memory") => Self::OverLimit("memory"),
-            ("limit", "stack") => Self::OverLimit("stack"),
-            ("limit", "answer") => Self::OverLimit("answer size"),
-            _ => Self::Crashed(Thrown { head: truncated(text), stack: truncated(stack) }),
+    /// What became of a call.
+    pub(crate) fn of(ending: quarterdeck_host_wasm::Ending) -> Self {
+        use quarterdeck_host_wasm::Ending as Raw;
+        match ending {
+            Raw::Returned(bytes) => Self::parse(&bytes),
+            Raw::Crashed(message) => Self::Crashed(message.as_str().into()),
+            Raw::OverLimit(what) => Self::OverLimit(what),
+            Raw::Idle => {
+                Self::Crashed("its promise never settles: nothing is pending that could settle it".into())
+            }
+            Raw::Stopped => Self::Stopped,
+        }
+    }
+
+    /// Reads what `end_with` in `exchange.c` wrote: a byte with the length of the kind, the kind, four bytes with the length of
+    /// the text, the text, the stack.
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        fn parts(bytes: &[u8]) -> Option<[&[u8]; 3]> {
+            let (length, rest) = bytes.split_first()?;
+            let (kind, rest) = rest.split_at_checked(usize::from(*length))?;
+            let (length, rest) = rest.split_first_chunk()?;
+            let (text, stack) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            Some([kind, text, stack])
+        }
+        let Some([kind, text, stack]) = parts(bytes) else {
+            return Self::Crashed("its engine ended in a way that nobody knows".into());
+        };
+        let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let thrown = || Thrown { head: truncated(owned(text)), stack: truncated(owned(stack)) };
+        match (kind, text) {
+            (b"answer", _) => Self::Answer(owned(text)),
+            (b"nothing", _) => Self::Nothing(owned(text)),
+            (b"unwritable", _) => Self::Unwritable(thrown()),
+            (b"failure", _) => Self::Failure(owned(text)),
+            (b"capability", _) => Self::Capability { reason: owned(text), stack: truncated(owned(stack)) },
+            (b"limit", b"memory") => Self::OverLimit("memory"),
+            (b"limit", b"stack") => Self::OverLimit("stack"),
+            (b"limit", b"answer") => Self::OverLimit("answer size"),
+            _ => Self::Crashed(thrown()),
         }
     }
 
@@ -106,20 +132,20 @@ impl Ending {
             }
             Self::OverLimit(what) => Err((HostError::OverLimit(what), None)),
             Self::Stopped => Err((HostError::TimedOut { limit_ms, computing: true }, None)),
-            Self::Refused(error) => Err((error, None)),
         };
         let answer = answer.map_err(|(error, fault)| {
             fault.into_iter().for_each(|fault| faults.report(fault));
             error
         })?;
-        match &answer.outcome {
-            Outcome::Failure(error) if error.kind.is_confirmation() => Err(HostError::Crashed(format!(
-                "it raised {}, which is not a handler's to raise",
-                error.kind
-            ))),
-            _ => Ok(answer),
-        }
+        without_confirmation(answer)
     }
+}
+
+/// The ending of a guest that could not write one itself.
+pub(crate) fn crash(message: &str) -> Vec<u8> {
+    const KIND: &[u8] = b"crashed";
+    let length = u32::try_from(message.len()).unwrap_or(0).to_le_bytes();
+    [&[KIND.len() as u8], KIND, &length, message.as_bytes()].concat()
 }
 
 fn parse_answer(text: &str, faults: &FaultReporter<'_>) -> Result<HandlerAnswer, NoAnswer> {
@@ -171,70 +197,33 @@ fn truncated(mut text: String) -> String {
     text
 }
 
-/// A capability's error as it crosses into JavaScript and back.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct CapabilityErrorJson {
-    code: CapabilityErrorCode,
-    message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry_after: Option<f64>,
-}
-
-impl From<CapabilityError> for CapabilityErrorJson {
-    fn from(error: CapabilityError) -> Self {
-        Self { code: error.code, message: error.message, retry_after: error.retry_after_seconds }
-    }
-}
-
-impl From<CapabilityErrorJson> for CapabilityError {
-    fn from(reason: CapabilityErrorJson) -> Self {
-        Self { retry_after_seconds: reason.retry_after, ..Self::new(reason.code, reason.message) }
-    }
-}
-
-/// Reads JSON that the engine wrote. A JavaScript string may hold half of a character, which is escaped there and
-/// has no place in ours: it becomes U+FFFD rather than the end of an otherwise good answer.
-pub(crate) fn read(text: &str) -> Result<Value, HostError> {
-    serde_json::from_str(text)
-        .or_else(|_| serde_json::from_str(&without_lone_surrogates(text)))
-        .map_err(|error| HostError::Crashed(format!("the answer cannot be read as JSON: {error}")))
-}
-
-fn without_lone_surrogates(text: &str) -> String {
-    let unit = |at: usize| -> Option<u16> {
-        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let mut clean = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(escape) = text[at..].find('\\').map(|offset| at + offset) {
-        clean.push_str(&text[at..escape]);
-        let low_follows = matches!(unit(escape + 6), Some(0xDC00..=0xDFFF));
-        let (copied, length) = match unit(escape) {
-            Some(0xD800..=0xDBFF) if low_follows => (&text[escape..escape + 12], 12),
-            Some(0xD800..=0xDFFF) => ("\\ufffd", 6),
-            _ => (&text[escape..escape + 2], 2),
-        };
-        clean.push_str(copied);
-        at = escape + length;
-    }
-    clean.push_str(&text[at..]);
-    clean
+/// Reads JSON that the engine wrote.
+fn read(text: &str) -> Result<Value, HostError> {
+    question::read(text).ok_or_else(|| {
+        let error = serde_json::from_str::<Value>(text).err().map(|error| error.to_string());
+        HostError::Crashed(format!("the answer cannot be read as JSON: {}", error.unwrap_or_default()))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
-    fn half_a_character_does_not_cost_the_answer() {
-        let text = r#"{"a":"\ud83d!","b":"\\ud83d","c":"\ud83d\ude00","d":"\udc00\ud800","e":"\u0000é"}"#;
-        let value = read(text).unwrap();
-        assert_eq!(value["a"], "\u{fffd}!");
-        assert_eq!(value["b"], "\\ud83d");
-        assert_eq!(value["c"], "😀");
-        assert_eq!(value["d"], "\u{fffd}\u{fffd}");
-        assert_eq!(value["e"], "\0é");
+    fn ending_is_read_as_it_is_written() {
+        let Ending::Crashed(thrown) = Ending::parse(&crash("TypeError: no")) else { panic!("it crashed") };
+        assert_eq!((thrown.head.as_str(), thrown.stack.as_str()), ("TypeError: no", ""));
+    }
+
+    proptest! {
+        /// A guest whose memory was overwritten may end with anything.
+        #[test]
+        fn any_bytes_are_an_ending(bytes in prop::collection::vec(any::<u8>(), 0..200), kind in "(answer|limit|failure|x)?") {
+            let whole = [&[kind.len() as u8], kind.as_bytes(), &bytes].concat();
+            Ending::parse(&bytes);
+            Ending::parse(&whole);
+        }
     }
 }

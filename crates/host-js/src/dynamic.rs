@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::bytecode::Parser;
+    use crate::parser::Parser;
 
     fn specifiers(source: &str) -> Vec<Option<&str>> {
         let parser = Parser::new().unwrap();

@@ -5,24 +5,24 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quarterdeck_contracts::RESPONSE_SCHEMA_VERSIONS;
 use quarterdeck_contracts::handler::{
     FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position,
 };
-use rquickjs::loader::{ImportAttributes, Loader, Resolver};
-use rquickjs::module::Declared;
-use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Module, Runtime};
 
-use crate::bytecode::Parser;
 use crate::dynamic;
+use crate::js_engine::JsEngine;
 use crate::modules::{self, QUARTERDECK, Target, resolve};
 use crate::node_words;
+use crate::offline::{Imports, OfflineInstance, length};
+use crate::parser::Parser;
 
-const MEMORY_LIMIT: usize = 64 << 20;
 /// Its name cannot be written in an import that we let pass.
 const HALT: &str = "quarterdeck:halt";
+/// What the names of the modules begin with that import the handler.
+const PROBE: &str = "quarterdeck:probe:";
 /// Stands in for a module that was refused, so that the rest is still looked at.
 const NOTHING: &str = "quarterdeck:nothing";
 
@@ -48,7 +48,7 @@ impl Inspector for JsInspector {
                     kind: FindingKind::Syntax,
                     file: source.entry.to_owned(),
                     position: None,
-                    message: format!("the JavaScript engine could not start: {error}"),
+                    message: error,
                 }],
             },
         }
@@ -58,9 +58,19 @@ impl Inspector for JsInspector {
 /// Inspects one handler in an engine of its own.
 struct Probe {
     entry: String,
-    context: Context,
+    engine: RefCell<OfflineInstance>,
     parser: Parser,
-    graph: Rc<RefCell<ModuleGraph>>,
+    graph: SharedGraph,
+}
+
+/// The graph, which the engine's questions change.
+#[derive(Clone)]
+struct SharedGraph(Arc<Mutex<ModuleGraph>>);
+
+impl SharedGraph {
+    fn lock(&self) -> MutexGuard<'_, ModuleGraph> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The modules that the engine met while it parsed and linked.
@@ -68,6 +78,8 @@ struct ModuleGraph {
     sources: BTreeMap<String, String>,
     loaded: BTreeSet<String>,
     findings: Vec<Finding>,
+    /// Why the last probe did not link.
+    link_error: String,
 }
 
 impl ModuleGraph {
@@ -89,19 +101,22 @@ impl ModuleGraph {
 }
 
 impl Probe {
-    fn new(source: HandlerSource<'_>) -> rquickjs::Result<Self> {
-        let graph = Rc::new(RefCell::new(ModuleGraph {
+    fn new(source: HandlerSource<'_>) -> Result<Self, String> {
+        let graph = SharedGraph(Arc::new(Mutex::new(ModuleGraph {
             sources: modules::scripts(source.files)
                 .map(|(path, text)| (path.to_owned(), text.into_owned()))
                 .collect(),
             loaded: BTreeSet::new(),
             findings: Vec::new(),
-        }));
-        let runtime = Runtime::new()?;
-        runtime.set_memory_limit(MEMORY_LIMIT);
-        runtime.set_loader(ModuleResolver(graph.clone()), Sources(graph.clone()));
-        let context = Context::full(&runtime)?;
-        Ok(Self { entry: source.entry.to_owned(), context, parser: Parser::new()?, graph })
+            link_error: String::new(),
+        })));
+        let engine = JsEngine::get()?.compiler(graph.clone())?;
+        Ok(Self {
+            entry: source.entry.to_owned(),
+            engine: RefCell::new(engine),
+            parser: Parser::new()?,
+            graph,
+        })
     }
 
     fn inspect(self) -> Inspection {
@@ -109,14 +124,14 @@ impl Probe {
         self.follow_dynamic_imports();
         // A module that was refused or does not parse has been replaced by an empty one; what fails to link then
         // says nothing new.
-        if self.graph.borrow().findings.is_empty() {
+        if self.graph.lock().findings.is_empty() {
             match linked {
                 Err(reason) => self.report_link_error(reason),
                 Ok(()) => self.check_exports(),
             }
             self.check_node_words();
         }
-        let graph = self.graph.borrow();
+        let graph = self.graph.lock();
         Inspection { files: graph.loaded.iter().cloned().collect(), findings: graph.findings.clone() }
     }
 
@@ -124,15 +139,15 @@ impl Probe {
     fn follow_dynamic_imports(&self) {
         let mut followed = BTreeSet::new();
         loop {
-            let next = self.graph.borrow().loaded.difference(&followed).next().cloned();
+            let next = self.graph.lock().loaded.difference(&followed).next().cloned();
             let Some(file) = next else { break };
             followed.insert(file.clone());
-            let text = self.graph.borrow().sources.get(&file).cloned().unwrap_or_default();
+            let text = self.graph.lock().sources.get(&file).cloned().unwrap_or_default();
             for import in dynamic::find(&text, |source| self.parser.parses(source)) {
                 let position = Some(Position::of(&text, import.offset));
                 let refusal = match import
                     .specifier
-                    .map(|specifier| self.graph.borrow().resolve(&file, specifier))
+                    .map(|specifier| self.graph.lock().resolve(&file, specifier))
                 {
                     Some(Ok(name)) => {
                         // What fails to link is found when the import runs; that it parses is found here.
@@ -142,7 +157,7 @@ impl Probe {
                     Some(Err(refusal)) => refusal,
                     None => "an import must name its file as a plain text, so that it can be checked".into(),
                 };
-                self.graph.borrow_mut().report(FindingKind::Import, &file, position, refusal);
+                self.graph.lock().report(FindingKind::Import, &file, position, refusal);
             }
         }
     }
@@ -150,7 +165,7 @@ impl Probe {
     /// An import of a name that its module does not export, with the place of that name.
     fn report_link_error(&self, reason: String) {
         let name = reason.split('\'').nth(1).unwrap_or_default();
-        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let text = self.graph.lock().sources.get(&self.entry).cloned().unwrap_or_default();
         let position = text.find(name).filter(|_| !name.is_empty()).map(|offset| Position::of(&text, offset));
         let known = match reason.ends_with("in module 'quarterdeck'") {
             true => "; it has ToolError, ErrorType, IntentType and validateToolResponse",
@@ -169,7 +184,7 @@ impl Probe {
     }
 
     fn report_no_execute(&self) {
-        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let text = self.graph.lock().sources.get(&self.entry).cloned().unwrap_or_default();
         let words = node_words::find(&text, |source| self.parser.parses(source));
         if let Some(found) = words.iter().find(|found| found.kind == FindingKind::CommonJs) {
             let position = Position::of(&text, found.offset);
@@ -188,9 +203,9 @@ impl Probe {
 
     /// Warns of what will fail when it runs. Of a handler without `execute` there is more to say first.
     fn check_node_words(&self) {
-        let files: Vec<_> = self.graph.borrow().loaded.iter().cloned().collect();
+        let files: Vec<_> = self.graph.lock().loaded.iter().cloned().collect();
         for file in files {
-            let text = self.graph.borrow().sources.get(&file).cloned().unwrap_or_default();
+            let text = self.graph.lock().sources.get(&file).cloned().unwrap_or_default();
             for found in node_words::find(&text, |source| self.parser.parses(source)) {
                 let kind = match found.kind {
                     // An export in the wrong form is an error where it is the only one.
@@ -198,7 +213,7 @@ impl Probe {
                     kind => kind,
                 };
                 let message = format!("handlers have no `{}`: this line will throw", found.word);
-                self.graph.borrow_mut().report(kind, &file, Some(Position::of(&text, found.offset)), message);
+                self.graph.lock().report(kind, &file, Some(Position::of(&text, found.offset)), message);
             }
         }
     }
@@ -210,18 +225,18 @@ impl Probe {
 
     fn link_module(&self, import: &str) -> Result<(), String> {
         let source = format!("import {HALT:?}; {import}");
-        self.context.with(|ctx| {
-            let module = Module::declare(ctx.clone(), format!("quarterdeck:probe:{import}"), source);
-            // An error here is one of linking; that evaluation was halted only shows in the promise.
-            match module.and_then(Module::eval).catch(&ctx) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(describe(&error)),
-            }
-        })
+        let mut engine = self.engine.borrow_mut();
+        let name = engine.write(&format!("{PROBE}{import}"))?;
+        let (at, size) = (engine.write(&source)?, length(&source)?);
+        match engine.call::<_, u32>("link", (name, at, size))? {
+            0 => Err(std::mem::take(&mut self.graph.lock().link_error)),
+            // That evaluation was halted only shows in the promise.
+            _ => Ok(()),
+        }
     }
 
     fn check_response_version(&self) {
-        let text = self.graph.borrow().sources.get(&self.entry).cloned().unwrap_or_default();
+        let text = self.graph.lock().sources.get(&self.entry).cloned().unwrap_or_default();
         let Some((offset, version)) = declared_version(&text) else {
             let message = "`responseSchemaVersion` cannot be read without running the handler".into();
             return self.report(FindingKind::ResponseVersion, None, message);
@@ -234,25 +249,16 @@ impl Probe {
     }
 
     fn report(&self, kind: FindingKind, position: Option<Position>, message: String) {
-        self.graph.borrow_mut().report(kind, &self.entry, position, message);
+        self.graph.lock().report(kind, &self.entry, position, message);
     }
 }
 
-/// Resolves imports for the engine.
-struct ModuleResolver(Rc<RefCell<ModuleGraph>>);
-
-impl Resolver for ModuleResolver {
-    fn resolve<'js>(
-        &mut self,
-        _: &Ctx<'js>,
-        base: &str,
-        specifier: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<String> {
-        let mut graph = self.0.borrow_mut();
-        if base.starts_with("quarterdeck:probe:") {
+impl Imports for SharedGraph {
+    fn resolve(&mut self, base: &str, specifier: &str) -> Result<String, String> {
+        if base.starts_with(PROBE) {
             return Ok(specifier.to_owned());
         }
+        let mut graph = self.lock();
         let refusal = match graph.resolve(base, specifier) {
             Ok(name) => return Ok(name),
             Err(refusal) => refusal,
@@ -262,62 +268,37 @@ impl Resolver for ModuleResolver {
                 ['"', '\''].into_iter().find_map(|quote| text.find(&format!("{quote}{specifier}{quote}")));
             quoted.map(|offset| Position::of(text, offset))
         });
-        let finding =
-            Finding { kind: FindingKind::Import, file: base.to_owned(), position, message: refusal };
-        if !graph.findings.contains(&finding) {
-            graph.findings.push(finding);
-        }
+        graph.report(FindingKind::Import, base, position, refusal);
         Ok(NOTHING.into())
     }
-}
 
-/// Loads the source of a module.
-struct Sources(Rc<RefCell<ModuleGraph>>);
-
-impl Loader for Sources {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<Module<'js, Declared>> {
-        let source = match name {
+    fn source(&mut self, name: &str) -> String {
+        match name {
             HALT => "throw 0;".to_owned(),
             NOTHING => String::new(),
             "quarterdeck" => QUARTERDECK.to_owned(),
             path => {
-                let mut graph = self.0.borrow_mut();
+                let mut graph = self.lock();
                 graph.loaded.insert(path.to_owned());
                 graph.sources.get(path).cloned().unwrap_or_default()
             }
-        };
-        // The borrow has ended: declaring a module makes the engine resolve its imports, which borrows again.
-        match Module::declare(ctx.clone(), name, source).catch(ctx) {
-            Ok(module) => Ok(module),
-            Err(error) => {
-                self.0.borrow_mut().findings.push(Finding {
-                    kind: FindingKind::Syntax,
-                    file: name.to_owned(),
-                    position: thrown_at(&error, name),
-                    message: describe(&error),
-                });
-                Module::declare(ctx.clone(), name, "")
+        }
+    }
+
+    fn report(&mut self, name: &str, message: &str, stack: &str) {
+        let mut graph = self.lock();
+        match name {
+            "" => message.clone_into(&mut graph.link_error),
+            file => {
+                let position = place_in(stack, file);
+                graph.report(FindingKind::Syntax, file, position, message.to_owned());
             }
         }
     }
 }
 
-fn describe(error: &CaughtError<'_>) -> String {
-    match error {
-        CaughtError::Exception(exception) => exception.message().unwrap_or_else(|| "unknown error".into()),
-        other => other.to_string(),
-    }
-}
-
 /// Where a syntax error is, from the first line of its stack: `    at tool/handler.js:3:10`.
-fn thrown_at(error: &CaughtError<'_>, file: &str) -> Option<Position> {
-    let CaughtError::Exception(exception) = error else { return None };
-    let stack = exception.stack()?;
+fn place_in(stack: &str, file: &str) -> Option<Position> {
     let (_, place) = stack.split_once(&format!("{file}:"))?;
     let mut numbers = place.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     match (numbers.next(), numbers.next()) {

@@ -1,40 +1,35 @@
-//! JavaScript handlers on QuickJS.
+//! JavaScript handlers, on QuickJS in WebAssembly.
 //!
 //! This crate knows handlers and engines. It does not know tools, schemas or sessions.
 //!
-//! [`JsInspector`] looks at a handler before a build. [`JsHost`] runs it: every call in an engine that has never run
-//! another, made ahead of time from bytecode ([`HostConfig`] says how many), on a thread only while it computes.
+//! [`JsInspector`] looks at a handler before a build. [`JsHost`] runs it. QuickJS is compiled to WebAssembly when this crate is built
+//! (`guest/` and `build.rs`), and its code is shared by all handlers; a handler is an image of a memory in which it has been loaded,
+//! and every call begins with that image. What runs instances, and what they may ask for, is `host-wasm`.
 
 mod answer;
-mod bridge;
-mod bytecode;
-mod call;
-mod config;
+mod code_cache;
 mod dynamic;
-mod engine;
-mod engine_pool;
 mod fault;
-mod fetch;
-mod handler_status;
+mod guest;
 mod hints;
 mod host;
 mod inspector;
-mod limits;
+mod js_engine;
 mod modules;
 mod node_words;
-mod priority;
+mod offline;
+mod parser;
 mod program;
-mod quarantine;
-mod random;
-mod thread_pool;
+mod question;
 mod url;
 
 use quarterdeck_contracts::HandlerKind;
 
-pub use config::{FetchConfig, HostConfig};
-pub use fetch::{FetchAnswers, FetchStandIn, StandInAnswer, ToolGrants};
 pub use host::{HostStats, JsHost};
 pub use inspector::JsInspector;
+pub use quarterdeck_host_wasm::{
+    FetchAnswers, FetchConfig, FetchStandIn, HostConfig, StandInAnswer, ToolGrants,
+};
 
 /// The kind of the handlers that this crate inspects and runs: `handler.js`.
 pub const JS_KIND: HandlerKind = HandlerKind::new("js");

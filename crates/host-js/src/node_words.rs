@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::bytecode::Parser;
+    use crate::parser::Parser;
 
     fn words(source: &str) -> Vec<&'static str> {
         let parser = Parser::new().unwrap();

@@ -44,10 +44,21 @@ class CapabilityError extends Error {
 const { reasonOf } = CapabilityError;
 delete CapabilityError.reasonOf;
 
-/** Installs the globals and returns what the host calls: `bind`, `start`, `settle`, `fire` and `abort`. */
-export function prepare(host) {
+/** What the host answers at once, by number; `question.rs` has the same list. */
+export const Question = freeze({
+  __proto__: null,
+  abortReason: 3, progress: 4, audit: 5, emit: 6, cancel: 7, bodyText: 8, bodyBytes: 9, parseUrl: 10, setUrl: 11,
+  parseForm: 12, writeForm: 13,
+});
+const [DEBUG, INFO, WARN, ERROR] = [0, 1, 2, 3];
+
+/** Installs the globals and returns what the host calls: `bind`, `start`, `settle`, `fail` and `failToLoad`. */
+export function prepare(host, settings) {
+  const { answerLimit } = settings;
   // Waiting promises and timers, by the number that the host gave them.
   const waiting = { __proto__: null };
+  // Nothing reaches the host before there is a call: the top level may have run long before it.
+  let isCalled = false;
   let execute;
   let origin = 0;
   let signal;
@@ -67,26 +78,31 @@ export function prepare(host) {
       watch((reason) => {
         if (waiting[id] === undefined) return;
         delete waiting[id];
-        host.cancel(id);
+        host.ask(Question.cancel, id);
         reject(reason);
       });
     });
   }
 
-  const request = (capability, method, args) => wait(() => host.request(capability, method, stringify(args)), parse);
-
-  function settle(id, ok, text) {
-    const entry = waiting[id];
-    if (entry === undefined) return;
-    delete waiting[id];
-    if (ok) entry.resolve(entry.finish(text, id));
-    else entry.reject(new CapabilityError(parse(text), entry.stack));
+  /** Begins something that takes time and returns its number. */
+  function begin(name, args) {
+    if (!isCalled) throw new SafeError('this works only while a call runs');
+    if (args.length > answerLimit) throw new SafeRangeError(`a request may carry ${answerLimit} bytes`);
+    return host.call(name, args);
   }
 
-  function fire(id) {
+  const request = (name, args) => wait(() => begin(name, stringify(args)), (value) => value);
+
+  function settle(id, { ok, value, error }) {
     const entry = waiting[id];
     if (entry === undefined) return;
     delete waiting[id];
+    if (entry.callback !== undefined) fire(entry);
+    else if (ok) entry.resolve(entry.finish(value, id));
+    else entry.reject(new CapabilityError(error, entry.stack));
+  }
+
+  function fire(entry) {
     try {
       apply(entry.callback, undefined, entry.args);
     } catch (error) {
@@ -97,37 +113,36 @@ export function prepare(host) {
   // The members of the context that stand for capabilities are the same for every call, so they are made before there
   // is one. Whether a tool may use one is decided by the runtime, which answers the request.
   const members = { __proto__: null };
-  for (const [member, capability, methods] of parse(host.capabilities)) {
-    const bind = (method) => [method, { [method]: (...args) => request(capability, method, args) }[method]];
+  for (const [member, capability, methods] of settings.capabilities) {
+    const bind = (method) => [method, { [method]: (...args) => request(`${capability}.${method}`, args) }[method]];
     members[member] = freeze(typeof methods === 'string' ? bind(methods)[1] : fromEntries(methods.map(bind)));
   }
-  const progress = freeze((text) => host.progress(wellFormed(SafeString(text))));
-  const emit = freeze((chunk) => host.emit(stringify(chunk) ?? 'null'));
+  const progress = freeze((text) => { host.ask(Question.progress, wellFormed(SafeString(text))); });
+  const emit = freeze((chunk) => host.ask(Question.emit, stringify(chunk) ?? 'null') !== '');
   const audit = freeze({
-    log: (event, data) => host.audit(wellFormed(SafeString(event)), stringify(data) ?? 'null'),
+    log: (event, data) => { host.ask(Question.audit, wellFormed(SafeString(event)), stringify(data) ?? 'null'); },
   });
 
-  function contextFrom(facts) {
-    const { clientId, mode, callId, tool, session, declared } = facts;
-    const state = session.state ?? {};
-    const speaking = state.voiceActive ?? ((state.mode ?? mode) === 'voice' && (state.isActive ?? session.isActive) === true);
+  function contextFrom({ clientId, mode, callId, tool, call, session, capabilities, voice }) {
+    const { isActive } = voice;
     return freeze({
       // First, so that no capability takes the place of a fact.
       ...members,
       clientId, mode, callId,
       tool: freeze(tool),
-      call: freeze({ id: callId, clamped: deepFreeze(facts.clamped ?? {}) }),
+      call: deepFreeze(call),
       session: deepFreeze(session),
-      capabilities: freeze({ messaging: true, voice: mode === 'voice', audit: true, progress: true, ...declared }),
+      capabilities: freeze(capabilities),
       audit, progress, emit, signal,
-      voice: freeze({ isActive: () => speaking }),
+      voice: freeze({ isActive: () => isActive }),
     });
   }
 
-  function start(text) {
-    const { args, facts } = parse(text);
+  function start({ args, context }) {
+    isCalled = true;
     origin = host.now();
-    answer({ args, context: contextFrom(facts) });
+    if (fireSignal !== undefined) waiting[host.call('signal', '[]')] = { __proto__: null, callback: fireSignal, args: [] };
+    answer({ args, context: contextFrom(context) });
   }
 
   /** Never rejects: whatever happens is reported to the host. */
@@ -151,7 +166,7 @@ export function prepare(host) {
       return host.finish('unwritable', headOf(error), stackOf(error));
     }
     if (text === undefined) host.finish('nothing', typeof value, '');
-    else if (text.length > host.answerLimit) host.finish('limit', 'answer', '');
+    else if (text.length > answerLimit) host.finish('limit', 'answer', '');
     else host.finish('answer', text, '');
   }
 
@@ -167,34 +182,47 @@ export function prepare(host) {
         const note = error === null ? ', which is also what no memory left for an error looks like' : '';
         return host.finish('crashed', headOf(error) + note, stackOf(error));
       }
-      if (failure.length > host.answerLimit) return host.finish('limit', 'answer', '');
+      if (failure.length > answerLimit) return host.finish('limit', 'answer', '');
       host.finish('failure', failure, '');
     } catch {
       host.finish('crashed', 'it threw something that cannot be read', '');
     }
   }
 
+  /** The same for what the top level threw, before there is a call. */
+  function failToLoad(error) {
+    if (error instanceof SafeError) return reportFailureOfLoading(error);
+    host.finish('crashed', `its top level threw ${describe(error)}`, '');
+  }
+
+  function reportFailureOfLoading(error) {
+    const limit = limitOf(error);
+    if (limit !== undefined) host.finish('limit', limit, '');
+    else host.finish('crashed', headOf(error), stackOf(error));
+  }
+
   const log = (level) => (...values) => {
+    if (!isCalled) return;
     let line = '';
     for (let i = 0; i < values.length; i++) line += (i === 0 ? '' : ' ') + describe(values[i]);
     host.log(level, wellFormed(line));
   };
   define('console', {
-    debug: log('debug'), trace: log('debug'), log: log('info'), info: log('info'), warn: log('warn'),
-    error: log('error'), assert: (holds, ...values) => holds || log('error')('Assertion failed:', ...values),
+    debug: log(DEBUG), trace: log(DEBUG), log: log(INFO), info: log(INFO), warn: log(WARN),
+    error: log(ERROR), assert: (holds, ...values) => holds || log(ERROR)('Assertion failed:', ...values),
   });
 
   define('setTimeout', function setTimeout(callback, delay, ...args) {
     if (typeof callback !== 'function') throw new SafeTypeError('setTimeout needs a function');
     const ms = +delay;
-    const id = host.wait(ms > 0 ? min(ms, 0x7fffffff) : 0);
+    const id = begin('sleep', `[${ms > 0 ? min(ms, 0x7fffffff) : 0}]`);
     waiting[id] = { __proto__: null, callback, args };
     return id;
   });
   define('clearTimeout', function clearTimeout(id) {
     if (waiting[id]?.callback === undefined) return;
     delete waiting[id];
-    host.cancel(+id);
+    host.ask(Question.cancel, +id);
   });
 
   installClock(host.now);
@@ -204,7 +232,7 @@ export function prepare(host) {
     randomUUID: host.randomUUID,
     getRandomValues(target) {
       const bytes = new SafeBytes(target.buffer, target.byteOffset, target.byteLength);
-      for (let i = 0; i < bytes.length; i++) bytes[i] = host.randomByte();
+      host.fillRandom(bytes);
       return target;
     },
   }));
@@ -216,8 +244,8 @@ export function prepare(host) {
     __proto__: null,
     bind(found) { execute = found; },
     bindSignal(found, fires) { [signal, fireSignal] = [found, fires]; },
-    abort() { fireSignal?.(); },
-    start, settle, fire, wait,
+    fail: reportFailure,
+    failToLoad, start, settle, wait, begin,
   };
 }
 

@@ -1,169 +1,172 @@
-//! A handler's modules, compiled, and the rules by which they find each other.
+//! A handler's modules, and the memory that its calls begin with.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
-use rquickjs::loader::{ImportAttributes, Loader, Resolver};
-use rquickjs::module::Declared;
-use rquickjs::{Ctx, Error, Module};
+use quarterdeck_contracts::{CapabilitySpec, Methods};
+use quarterdeck_host_wasm::HostConfig;
+use serde_json::{Value, json};
 
-use crate::bytecode::{Bytecode, Compiler, DebugInfo};
+use crate::answer::Ending;
 use crate::fault::HandlerSources;
+use crate::js_engine::{DebugInfo, JsEngine};
 use crate::modules::{QUARTERDECK, Target, resolve, scripts};
+use crate::offline::{Imports, length};
 
-pub(crate) const PRELUDE: &str = "quarterdeck:prelude";
-pub(crate) const WEB: &str = "quarterdeck:web";
-pub(crate) const ABORT: &str = "quarterdeck:abort";
-pub(crate) const QUARTERDECK_NAME: &str = "quarterdeck";
+const PRELUDE: &str = "quarterdeck:prelude";
+const WEB: &str = "quarterdeck:web";
+const ABORT: &str = "quarterdeck:abort";
+const QUARTERDECK_NAME: &str = "quarterdeck";
+
+/// The host's own modules, by name.
+pub(crate) const HOST_MODULES: [(&str, &str); 4] = [
+    (PRELUDE, include_str!("prelude.js")),
+    (WEB, include_str!("web.js")),
+    (ABORT, include_str!("abort.js")),
+    (QUARTERDECK_NAME, QUARTERDECK),
+];
+
 /// What `web.js` installs.
 const WEB_NAMES: [&str; 6] = ["URL", "TextEncoder", "TextDecoder", "Headers", "fetch", "structuredClone"];
 /// What `abort.js` installs: `context.signal` and what begins with `Abort`.
 const ABORT_NAMES: [&str; 3] = ["signal", "Abort", "DOMException"];
+/// `install` in `runner.c`.
+const INSTALL_WEB: u32 = 1;
+const INSTALL_ABORT: u32 = 2;
 
-/// The host's own modules, compiled once for all handlers.
-pub(crate) struct HostModules(BTreeMap<&'static str, Bytecode>);
-
-impl HostModules {
-    pub(crate) fn compile() -> Result<Self, String> {
-        let compiler = Compiler::new().map_err(|error| error.to_string())?;
-        let sources = [
-            (PRELUDE, include_str!("prelude.js")),
-            (WEB, include_str!("web.js")),
-            (ABORT, include_str!("abort.js")),
-            (QUARTERDECK_NAME, QUARTERDECK),
-        ];
-        let modules = sources
-            .into_iter()
-            .map(|(name, source)| Ok((name, compiler.compile(name, source, DebugInfo::Stripped)?)));
-        modules.collect::<Result<_, String>>().map(Self)
-    }
-}
-
-/// One handler, ready to be put into engines.
+/// One handler, ready to become an image.
 pub(crate) struct Program {
-    pub(crate) entry: String,
-    /// Whether its text names anything of `web.js`. Engines of handlers that do not are made without it.
-    pub(crate) uses_web: bool,
-    /// The same for `abort.js`.
-    pub(crate) uses_abort: bool,
-    /// Whether its text has the word `import`, without which it reaches no module but its entry.
-    imports: bool,
-    files: BTreeMap<String, Bytecode>,
+    entry: String,
+    /// What of the host's modules its text names. Images of handlers that name nothing of one are made without it.
+    installs: u32,
+    files: Vec<(String, Vec<u8>)>,
     /// What its author sees of a fault.
     pub(crate) sources: HandlerSources,
-    host_modules: Arc<HostModules>,
+    settings: String,
+    memory_bytes: u32,
+    load_timeout: Duration,
 }
 
+/// The memory that calls begin with.
+pub(crate) struct Image(pub(crate) Vec<u8>);
+
 impl Program {
-    pub(crate) fn compile(
-        handler: HandlerToLoad<'_>,
-        host_modules: Arc<HostModules>,
-    ) -> Result<Self, HostError> {
-        let compiler = Compiler::new().map_err(|error| HostError::Unloadable(error.to_string()))?;
-        let mut files = BTreeMap::new();
-        let mut texts = BTreeMap::new();
-        let (mut uses_web, mut uses_abort, mut imports) = (false, false, false);
+    pub(crate) fn compile(handler: HandlerToLoad<'_>, config: &HostConfig) -> Result<Self, HostError> {
+        let engine = JsEngine::get().map_err(HostError::Unloadable)?;
+        let mut compiler = engine.compiler(crate::offline::NoImports).map_err(HostError::Unloadable)?;
+        let mut files = Vec::new();
+        let mut texts = std::collections::BTreeMap::new();
+        let mut installs = 0;
         for (path, source) in scripts(handler.files) {
             let bytecode = compiler.compile(path, &source, DebugInfo::Kept).map_err(HostError::Unloadable)?;
-            files.insert(path.to_owned(), bytecode);
-            uses_web |= WEB_NAMES.iter().any(|name| source.contains(name));
-            uses_abort |= ABORT_NAMES.iter().any(|name| source.contains(name));
-            imports |= source.contains("import");
+            files.push((path.to_owned(), bytecode));
+            installs |=
+                WEB_NAMES.iter().any(|name| source.contains(name)).then_some(INSTALL_WEB).unwrap_or(0);
+            installs |=
+                ABORT_NAMES.iter().any(|name| source.contains(name)).then_some(INSTALL_ABORT).unwrap_or(0);
             texts.insert(path.to_owned(), source.into_owned());
         }
-        if !files.contains_key(handler.entry) {
+        if !texts.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
         }
-        let sources = HandlerSources::new(handler, texts);
         Ok(Self {
             entry: handler.entry.to_owned(),
-            uses_web,
-            uses_abort,
-            imports,
+            installs,
             files,
-            sources,
-            host_modules,
+            sources: HandlerSources::new(handler, texts),
+            settings: settings(config),
+            memory_bytes: u32::try_from(config.memory_bytes).unwrap_or(u32::MAX),
+            load_timeout: config.load_timeout,
         })
     }
 
-    /// One of the host's own modules.
-    pub(crate) fn host_module(&self, name: &str) -> rquickjs::Result<&Bytecode> {
-        self.host_modules.0.get(name).ok_or_else(|| Error::new_loading(name))
+    /// Loads the handler in an engine of its own, and takes the memory as it is then. A handler whose top level reads the clock or
+    /// randomness is taken as it was before: its top level runs once for each call.
+    pub(crate) fn image(self: &Arc<Self>) -> Result<Image, HostError> {
+        let unmade = HostError::Unloadable;
+        let engine = JsEngine::get().map_err(unmade)?;
+        let imports = HandlerImports(self.files.iter().map(|(path, _)| path.clone()).collect());
+        let mut runner = engine.runner(imports).map_err(unmade)?;
+        let settings = runner.write(&self.settings).map_err(unmade)?;
+        let size = length(&self.settings).map_err(unmade)?;
+        runner.call_checked("install", (settings, size, self.installs)).map_err(unmade)?;
+        for (path, bytecode) in &self.files {
+            runner.declare(path, bytecode).map_err(unmade)?;
+        }
+        if let Some(ending) = runner.prepare(&self.entry, self.memory_bytes).map_err(unmade)? {
+            return Err(self.failure_of_loading(&ending));
+        }
+        let before = runner.memory();
+        match runner.load(self.load_timeout) {
+            None => return Err(HostError::Unloadable("its top level takes too long".into())),
+            Some(Some(ending)) => return Err(self.failure_of_loading(&ending)),
+            Some(None) => {}
+        }
+        Ok(Image(if runner.is_impure() { before } else { runner.memory() }))
+    }
+
+    fn failure_of_loading(&self, ending: &[u8]) -> HostError {
+        match Ending::parse(ending) {
+            Ending::Crashed(thrown) => HostError::FailedToLoad(Box::new(self.fault(&thrown))),
+            Ending::OverLimit(what) => {
+                HostError::Unloadable(format!("its top level goes over the limit for {what}"))
+            }
+            _ => HostError::Unloadable("its top level never ends".into()),
+        }
     }
 }
 
-/// Finds modules while an engine links or follows an `import()`.
-pub(crate) struct ModuleResolver(pub(crate) Arc<Program>);
+/// Where imports of a handler's modules lead.
+struct HandlerImports(BTreeSet<String>);
 
-impl Resolver for ModuleResolver {
-    fn resolve<'js>(
-        &mut self,
-        _: &Ctx<'js>,
-        base: &str,
-        specifier: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<String> {
-        // The host's own imports use names that no handler can import, or come from no module.
-        if (matches!(base, WEB | ABORT) && specifier == PRELUDE)
-            || (base.is_empty() && specifier == self.0.entry)
-        {
+impl Imports for HandlerImports {
+    fn resolve(&mut self, base: &str, specifier: &str) -> Result<String, String> {
+        // The host's own imports use names that no handler can import.
+        if matches!(base, WEB | ABORT) && specifier == PRELUDE {
             return Ok(specifier.into());
         }
-        let refused = |reason: String| Error::new_resolving_message(base, specifier, reason);
-        match resolve(base, specifier).map_err(refused)? {
-            Target::Quarterdeck => Ok(QUARTERDECK_NAME.into()),
-            Target::File(path) if self.0.files.contains_key(&path) => Ok(path),
-            Target::File(path) => Err(refused(format!("there is no file {path}"))),
-        }
+        let reason = match resolve(base, specifier) {
+            Ok(Target::Quarterdeck) => return Ok(QUARTERDECK_NAME.into()),
+            Ok(Target::File(path)) if self.0.contains(&path) => return Ok(path),
+            Ok(Target::File(path)) => format!("there is no file {path}"),
+            Err(reason) => reason,
+        };
+        Err(format!("cannot import '{specifier}' from '{base}': {reason}"))
     }
 }
 
-/// Which modules an engine has read. ModuleReader one reads what it imports.
-#[derive(Clone)]
-pub(crate) struct ModuleReader(Arc<Mutex<ReaderState>>);
-
-struct ReaderState {
-    program: Arc<Program>,
-    names: BTreeSet<String>,
-    done: bool,
+/// Follows an `import()` of a handler that runs. What it leads to was declared when the handler was loaded, or is not there.
+pub(crate) fn resolve_in_call(base: &str, specifier: &str) -> String {
+    resolution(match resolve(base, specifier) {
+        Ok(Target::Quarterdeck) => Ok(QUARTERDECK_NAME.into()),
+        Ok(Target::File(path)) => Ok(path),
+        Err(reason) => Err(format!("cannot import '{specifier}' from '{base}': {reason}")),
+    })
 }
 
-impl ModuleReader {
-    pub(crate) fn new(program: Arc<Program>) -> Self {
-        Self(Arc::new(Mutex::new(ReaderState { program, names: BTreeSet::new(), done: false })))
-    }
-
-    /// Reads every module that the handler may import, now or later, and no more after that.
-    pub(crate) fn read_all(&self, ctx: &Ctx<'_>, program: &Program) -> rquickjs::Result<()> {
-        let ours = program.imports.then_some(QUARTERDECK_NAME);
-        for name in program.files.keys().map(String::as_str).chain(ours) {
-            if !self.state().names.contains(name) {
-                self.clone().load(ctx, name, None)?;
-            }
-        }
-        self.state().done = true;
-        Ok(())
-    }
-
-    fn state(&self) -> MutexGuard<'_, ReaderState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+/// As `resolve_import` in `exchange.c` reads it.
+pub(crate) fn resolution(found: Result<String, String>) -> String {
+    match found {
+        Ok(name) => format!("+{name}"),
+        Err(reason) => format!("-{reason}"),
     }
 }
 
-impl Loader for ModuleReader {
-    fn load<'js>(
-        &mut self,
-        ctx: &Ctx<'js>,
-        name: &str,
-        _: Option<ImportAttributes<'js>>,
-    ) -> rquickjs::Result<Module<'js, Declared>> {
-        let mut state = self.state();
-        let program = state.program.clone();
-        let module = program.host_modules.0.get(name).or_else(|| program.files.get(name));
-        let module = module.filter(|_| !state.done).ok_or_else(|| Error::new_loading(name))?;
-        state.names.insert(name.to_owned());
-        drop(state);
-        module.load(ctx)
-    }
+/// What the prelude is told of the host.
+fn settings(config: &HostConfig) -> String {
+    json!({ "answerLimit": config.max_answer_bytes, "capabilities": members(&config.capabilities) })
+        .to_string()
+}
+
+/// What the prelude puts into a handler's context: for each member its name, the capability behind it and its methods,
+/// of which a function has one.
+fn members(capabilities: &[CapabilitySpec]) -> Value {
+    let members = capabilities.iter().filter_map(|spec| match spec.methods {
+        Methods::None => None,
+        Methods::Object(member, methods) => Some(json!([member, spec.name, methods])),
+        Methods::Function(member, method) => Some(json!([member, spec.name, method])),
+    });
+    members.collect()
 }

@@ -1,14 +1,17 @@
 // What handlers expect of a web platform: URL, TextEncoder, structuredClone, fetch. Parsing is the host's; these
 // are the shapes around it. Only engines of handlers that name one of them have it. A handler that breaks a prototype breaks these for itself alone.
 
-import { define } from 'quarterdeck:prelude';
+import { define, Question } from 'quarterdeck:prelude';
 
-export function installWeb(host, wait) {
+export function installWeb(host, { wait, begin }) {
+  const parseUrl = (url, base) => host.ask(Question.parseUrl, url, base);
+  const setUrl = (href, part, value) => host.ask(Question.setUrl, href, part, value);
+
   class URLSearchParams {
     #pairs = [];
     #changed = () => {};
     constructor(init = '') {
-      if (typeof init === 'string') this.#pairs = JSON.parse(host.parseForm(init.replace(/^\?/, '').toWellFormed()));
+      if (typeof init === 'string') this.#pairs = JSON.parse(host.ask(Question.parseForm, init.replace(/^\?/, '').toWellFormed()));
       else if (init[Symbol.iterator]) for (const [name, value] of init) this.#pairs.push([`${name}`, `${value}`]);
       else for (const name of Object.keys(init)) this.#pairs.push([name, `${init[name]}`]);
     }
@@ -32,7 +35,7 @@ export function installWeb(host, wait) {
     * keys() { for (const [name] of this.#pairs) yield name; }
     * values() { for (const [, value] of this.#pairs) yield value; }
     [Symbol.iterator]() { return this.entries(); }
-    toString() { return host.writeForm(JSON.stringify(this.#pairs)); }
+    toString() { return host.ask(Question.writeForm, JSON.stringify(this.#pairs)); }
   }
   const { attach } = URLSearchParams;
   delete URLSearchParams.attach;
@@ -40,24 +43,24 @@ export function installWeb(host, wait) {
   class URL {
     #parts;
     #params;
-    constructor(url, base) { this.#take(host.parseUrl(`${url}`.toWellFormed(), base === undefined ? '' : `${base}`)); }
+    constructor(url, base) { this.#take(parseUrl(`${url}`.toWellFormed(), base === undefined ? '' : `${base}`)); }
     #take(text) {
       if (text === '') throw new TypeError('Invalid URL');
       this.#parts = JSON.parse(text);
     }
     #set(part, value) {
-      const text = host.setUrl(this.#parts.href, part, `${value}`.toWellFormed());
+      const text = setUrl(this.#parts.href, part, `${value}`.toWellFormed());
       if (text !== '') this.#parts = JSON.parse(text);
       if (part !== 'hash') this.#params = undefined;
     }
-    static canParse(url, base) { return host.parseUrl(`${url}`, base === undefined ? '' : `${base}`) !== ''; }
+    static canParse(url, base) { return parseUrl(`${url}`, base === undefined ? '' : `${base}`) !== ''; }
     static parse(url, base) { try { return new URL(url, base); } catch { return null; } }
     get origin() { return this.#parts.origin; }
     get href() { return this.#parts.href; }
-    set href(value) { this.#take(host.parseUrl(`${value}`.toWellFormed(), '')); this.#params = undefined; }
+    set href(value) { this.#take(parseUrl(`${value}`.toWellFormed(), '')); this.#params = undefined; }
     get searchParams() {
       return this.#params ??= attach(new URLSearchParams(this.search), () => {
-        this.#parts = JSON.parse(host.setUrl(this.#parts.href, 'search', this.#params.toString()));
+        this.#parts = JSON.parse(setUrl(this.#parts.href, 'search', this.#params.toString()));
       });
     }
     get protocol() { return this.#parts.protocol; }
@@ -127,10 +130,17 @@ export function installWeb(host, wait) {
       this.#id = id;
       Object.assign(this, { status, statusText, url, ok: status >= 200 && status < 300, headers: new Headers(headers) });
     }
-    async text() { return host.bodyText(this.#id); }
-    async json() { return JSON.parse(host.bodyText(this.#id)); }
-    async bytes() { return host.bodyBytes(this.#id); }
-    async arrayBuffer() { return host.bodyBytes(this.#id).buffer; }
+    /** The body, which the host keeps until it is asked for, once. */
+    #take() {
+      if (this.#id === undefined) throw new TypeError('the body has been read already');
+      const id = this.#id;
+      this.#id = undefined;
+      return id;
+    }
+    async text() { return host.ask(Question.bodyText, this.#take()); }
+    async json() { return JSON.parse(host.ask(Question.bodyText, this.#take())); }
+    async bytes() { return host.askBytes(Question.bodyBytes, this.#take()); }
+    async arrayBuffer() { return host.askBytes(Question.bodyBytes, this.#take()).buffer; }
   }
 
   async function fetch(input, { method = 'GET', headers = {}, body, signal } = {}) {
@@ -141,7 +151,7 @@ export function installWeb(host, wait) {
       throw new TypeError('the body of a request is a string');
     }
     const url = `${input?.href ?? input}`;
-    const { username = '', password = '' } = JSON.parse(host.parseUrl(url.toWellFormed(), '') || '{}');
+    const { username = '', password = '' } = JSON.parse(parseUrl(url.toWellFormed(), '') || '{}');
     if (username !== '' || password !== '') {
       throw new TypeError('a URL that is fetched has no user name and no password; send an Authorization header');
     }
@@ -152,7 +162,7 @@ export function installWeb(host, wait) {
     let abort;
     const watch = (giveUp) => signal?.addEventListener('abort', abort = () => giveUp(signal.reason), { once: true });
     try {
-      return await wait(() => host.fetch(JSON.stringify(request)), (head, id) => new Response(id, JSON.parse(head)), watch);
+      return await wait(() => begin('fetch', JSON.stringify([request])), (head, id) => new Response(id, head), watch);
     } finally {
       signal?.removeEventListener('abort', abort);
     }

@@ -4,41 +4,28 @@ use quarterdeck_contracts::handler::{CapabilityError, Context, HandlerFault, Hos
 use quarterdeck_contracts::{HandlerAnswer, Outcome, parse_json};
 use serde_json::Value;
 
+use crate::ending::Ending;
 use crate::request::CapabilityErrorJson;
 
-/// How a call ended.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Ending {
-    /// The module returned these bytes.
-    Answer(Vec<u8>),
-    /// It trapped, or did what its interface does not allow.
-    Crashed(String),
-    /// It went over this limit.
-    OverLimit(&'static str),
-    /// It was stopped at its deadline, while it computed.
-    Stopped,
+/// The answer of a call, or why there is none.
+pub(crate) fn of(ending: Ending, limit_ms: u64, context: &dyn Context) -> Result<HandlerAnswer, HostError> {
+    let answer = match ending {
+        Ending::Returned(bytes) => parse_answer(&bytes, context)?,
+        Ending::Crashed(message) => return Err(HostError::Crashed(message)),
+        Ending::OverLimit(what) => return Err(HostError::OverLimit(what)),
+        Ending::Idle => return Err(HostError::Crashed("it waits, and has no request open".into())),
+        Ending::Stopped => return Err(HostError::TimedOut { limit_ms, computing: true }),
+    };
+    without_confirmation(answer)
 }
 
-impl Ending {
-    /// The answer, or why there is none.
-    pub(crate) fn into_answer(
-        self,
-        limit_ms: u64,
-        context: &dyn Context,
-    ) -> Result<HandlerAnswer, HostError> {
-        let answer = match self {
-            Self::Answer(bytes) => parse_answer(&bytes, context)?,
-            Self::Crashed(message) => return Err(HostError::Crashed(message)),
-            Self::OverLimit(what) => return Err(HostError::OverLimit(what)),
-            Self::Stopped => return Err(HostError::TimedOut { limit_ms, computing: true }),
-        };
-        match &answer.outcome {
-            Outcome::Failure(error) if error.kind.is_confirmation() => Err(HostError::Crashed(format!(
-                "it raised {}, which is not a handler's to raise",
-                error.kind
-            ))),
-            _ => Ok(answer),
+/// Refuses an answer that only the runtime may give.
+pub fn without_confirmation(answer: HandlerAnswer) -> Result<HandlerAnswer, HostError> {
+    match &answer.outcome {
+        Outcome::Failure(error) if error.kind.is_confirmation() => {
+            Err(HostError::Crashed(format!("it raised {}, which is not a handler's to raise", error.kind)))
         }
+        _ => Ok(answer),
     }
 }
 
@@ -78,7 +65,7 @@ mod tests {
     use crate::request::result_json;
 
     fn answer(bytes: &[u8]) -> Result<HandlerAnswer, HostError> {
-        Ending::Answer(bytes.to_vec()).into_answer(100, &*FakeContext::new())
+        of(Ending::Returned(bytes.to_vec()), 100, &*FakeContext::new())
     }
 
     #[test]

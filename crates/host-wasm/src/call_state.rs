@@ -3,36 +3,80 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use quarterdeck_contracts::handler::{Context, LogLevel};
+use quarterdeck_contracts::handler::{CapabilityError, CapabilityErrorCode, Context, LogLevel};
 use wasmtime::ResourceLimiter;
 
 use crate::config::HostConfig;
+use crate::fetch::FetchResponse;
 use crate::interface::MAX_TABLE_ELEMENTS;
 use crate::quota::{Quota, QuotaVerdict};
-use crate::request::Request;
+use crate::request::{Request, result_json};
 
 /// The state of one call, which the host's functions see.
-pub(crate) struct CallState {
-    pub(crate) config: Arc<HostConfig>,
-    pub(crate) context: Arc<dyn Context>,
+pub struct CallState {
+    /// The limits of the host.
+    pub config: Arc<HostConfig>,
+    /// The call's side of the runtime.
+    pub context: Arc<dyn Context>,
+    /// What is ready for the module to be copied, in languages that ask for things at once.
+    pub reply: Vec<u8>,
     pub(crate) limiter: Limiter,
+    pub(crate) max_returned_bytes: usize,
+    bodies: Bodies,
     next_id: u32,
     /// Requests whose results the module has not been given, with the size of their arguments.
     open: HashMap<u32, usize>,
     /// Requests of this step, which begin when it ends.
     begun: Vec<(u32, Request)>,
+    cancelled: Vec<u32>,
     log: Quota,
     audit: Quota,
     progress: Quota,
     partial: Quota,
 }
 
+/// How a language differs from a plain module.
+#[derive(Debug, Clone, Copy)]
+pub struct Language {
+    /// What its modules return.
+    pub returns: Returns,
+    /// How they get the body of a response.
+    pub bodies: BodyForm,
+}
+
+/// What `execute` and `resume` return in the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returns {
+    /// The JSON of an answer, within its limit.
+    Answer,
+    /// An ending in a form of the language's own, which bounds the answer itself.
+    Ending,
+}
+
+/// Where the body of a response is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyForm {
+    /// In the result of the request.
+    InResult,
+    /// With the host, until it is asked for.
+    Kept,
+}
+
+enum Bodies {
+    InResults,
+    Kept(HashMap<u32, Vec<u8>>),
+}
+
 /// Where output goes, each within a quota of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Channel {
+pub enum Channel {
+    /// The operator's log.
     Log,
+    /// The audit trail.
     Audit,
+    /// What the user is told meanwhile.
     Progress,
+    /// Parts of the answer.
     Partial,
 }
 
@@ -48,10 +92,20 @@ impl Channel {
 }
 
 impl CallState {
-    pub(crate) fn new(config: Arc<HostConfig>, context: Arc<dyn Context>) -> Self {
+    pub(crate) fn new(language: Language, config: Arc<HostConfig>, context: Arc<dyn Context>) -> Self {
         let quota = || Quota::new(config.max_output_bytes);
         Self {
             context,
+            reply: Vec::new(),
+            max_returned_bytes: match language.returns {
+                Returns::Answer => config.max_answer_bytes,
+                Returns::Ending => config.memory_bytes,
+            },
+            bodies: match language.bodies {
+                BodyForm::InResult => Bodies::InResults,
+                BodyForm::Kept => Bodies::Kept(HashMap::new()),
+            },
+            cancelled: Vec::new(),
             limiter: Limiter { memory_bytes: config.memory_bytes, has_refused_memory: false },
             next_id: 1,
             open: HashMap::new(),
@@ -84,6 +138,53 @@ impl CallState {
         self.begun.push((id, request));
     }
 
+    /// Gives up something that was begun. Whether it was still open.
+    pub fn cancel(&mut self, id: u32) -> bool {
+        let is_open = self.open.remove(&id).is_some();
+        if is_open {
+            self.cancelled.push(id);
+        }
+        is_open
+    }
+
+    pub(crate) fn take_cancelled(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.cancelled)
+    }
+
+    pub(crate) fn is_open(&self, id: u32) -> bool {
+        self.open.contains_key(&id)
+    }
+
+    /// The result of a fetch as JSON.
+    pub(crate) fn present(&mut self, id: u32, response: FetchResponse) -> String {
+        let max_bytes = self.config.memory_bytes;
+        match &mut self.bodies {
+            Bodies::InResults => result_json(Ok(response.to_json())),
+            Bodies::Kept(bodies) => {
+                // They lie outside of the instance's memory, and may take as much again.
+                let kept: usize = bodies.values().map(Vec::len).sum();
+                if kept + response.body.len() > max_bytes {
+                    let message = "too many responses were left unread";
+                    return result_json(Err(CapabilityError::new(
+                        CapabilityErrorCode::NotAvailable,
+                        message,
+                    )));
+                }
+                let head = response.head();
+                bodies.insert(id, response.body);
+                result_json(Ok(head))
+            }
+        }
+    }
+
+    /// The body of a response that was kept, once.
+    pub fn take_body(&mut self, id: u32) -> Option<Vec<u8>> {
+        match &mut self.bodies {
+            Bodies::InResults => None,
+            Bodies::Kept(bodies) => bodies.remove(&id),
+        }
+    }
+
     pub(crate) fn take_begun(&mut self) -> Vec<(u32, Request)> {
         std::mem::take(&mut self.begun)
     }
@@ -94,7 +195,7 @@ impl CallState {
     }
 
     /// Charges `bytes` to a channel. The first message that has to be dropped is reported in the log.
-    pub(crate) fn charge(&mut self, channel: Channel, bytes: usize) -> Option<&dyn Context> {
+    pub fn charge(&mut self, channel: Channel, bytes: usize) -> Option<&dyn Context> {
         let quota = match channel {
             Channel::Log => &mut self.log,
             Channel::Audit => &mut self.audit,

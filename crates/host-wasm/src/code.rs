@@ -1,37 +1,69 @@
-//! The compiled code of a module, and the image that its memory begins as.
+//! The compiled code of a handler, and the image that its memory begins as.
 
-use wasmtime::{Engine, InstancePre, Linker, Module};
+use wasmtime::{Engine, Instance, InstancePre, Linker, Module, Store};
 
 use crate::call_state::CallState;
+use crate::engine::WasmEngine;
+use crate::interface::MEMORY;
+use crate::memory::fault;
 
-/// A module that is compiled and linked to the host's functions. Handlers with the same bytes share one.
-///
-/// Instances are made here and nowhere else. wasmtime keeps the module's data as an image that each instance maps copy-on-write;
-/// a kind of handlers that shares its code, as those in JavaScript could, would have an image of its own for each handler: a
-/// module with nothing but a memory, which is instantiated first and imported by the code.
-pub(crate) struct Code {
-    linked: InstancePre<CallState>,
+/// Code that is linked to the host's functions, and an image. Instances are made here and nowhere else; wasmtime maps the image
+/// copy-on-write into each.
+pub struct Code(Parts);
+
+enum Parts {
+    /// A module with its own data. Handlers with the same bytes share one.
+    Whole(InstancePre<CallState>),
+    /// Code that many handlers share, and a module with nothing but the memory of this one, which the code imports.
+    Shared { code: Module, image: InstancePre<CallState> },
 }
 
 impl Code {
     pub(crate) fn compile(engine: &Engine, linker: &Linker<CallState>, bytes: &[u8]) -> Result<Self, String> {
         let module = Module::new(engine, bytes)
             .map_err(|error| format!("the module cannot be compiled: {error:#}"))?;
-        // Otherwise the first call would wait for it.
-        module
-            .initialize_copy_on_write_image()
-            .map_err(|error| format!("the module has no image: {error:#}"))?;
-        let linked = linker
-            .instantiate_pre(&module)
-            .map_err(|error| format!("the module does not meet the interface: {error:#}"))?;
-        Ok(Self { linked })
+        let linked = linked(linker, &module)?;
+        Ok(Self(Parts::Whole(linked)))
     }
 
-    /// A new instance in the store, in the state that the module describes.
+    /// The code of many handlers with the memory of one.
+    pub fn with_image(engine: &WasmEngine, code: &Module, image: &Module) -> Result<Self, String> {
+        let image = linked(engine.linker(), image)?;
+        Ok(Self(Parts::Shared { code: code.clone(), image }))
+    }
+
+    /// A new instance in the store, in the state that the module or the image describes.
     pub(crate) async fn instantiate(
         &self,
-        store: &mut wasmtime::Store<CallState>,
-    ) -> wasmtime::Result<wasmtime::Instance> {
-        self.linked.instantiate_async(store).await
+        engine: &WasmEngine,
+        store: &mut Store<CallState>,
+    ) -> wasmtime::Result<Instance> {
+        match &self.0 {
+            Parts::Whole(linked) => linked.instantiate_async(store).await,
+            Parts::Shared { code, image } => {
+                let image = image.instantiate_async(&mut *store).await?;
+                let memory = image.get_memory(&mut *store, MEMORY);
+                let memory = memory.ok_or_else(|| fault("its image has no memory"))?;
+                let mut imports = Vec::with_capacity(code.imports().len());
+                for import in code.imports() {
+                    imports.push(match import.ty().memory() {
+                        Some(_) => memory.into(),
+                        None => engine
+                            .linker()
+                            .get_by_import(&mut *store, &import)
+                            .ok_or_else(|| fault(format!("there is no function {}", import.name())))?,
+                    });
+                }
+                Instance::new_async(store, code, &imports).await
+            }
+        }
     }
+}
+
+fn linked(linker: &Linker<CallState>, module: &Module) -> Result<InstancePre<CallState>, String> {
+    // Otherwise the first call would wait for it.
+    module.initialize_copy_on_write_image().map_err(|error| format!("the module has no image: {error:#}"))?;
+    linker
+        .instantiate_pre(module)
+        .map_err(|error| format!("the module does not meet the interface: {error:#}"))
 }

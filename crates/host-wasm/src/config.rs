@@ -1,12 +1,16 @@
 //! The limits of a host.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
+use quarterdeck_outbound::Addresses;
 
+use crate::fetch::{FetchStandIn, ToolGrants};
 use crate::interface::MAX_MEMORY_BYTES;
 
-/// How much a [`crate::WasmHost`] may use, in all and for one call. Where JavaScript handlers have the same limit, it is the same.
+/// How much a host may use, in all and for one call.
 #[derive(Debug, Clone)]
 pub struct HostConfig {
     /// Calls that may be in progress at once, waiting ones included. Each holds an instance, and a slot of
@@ -36,6 +40,10 @@ pub struct HostConfig {
     pub max_open_request_bytes: usize,
     /// Requests that one call may make.
     pub max_requests: u32,
+    /// How long the top level of a handler's modules may take, in languages that have one.
+    pub load_timeout: Duration,
+    /// What `fetch` may reach, and how much it may read.
+    pub fetch: FetchConfig,
     /// The capabilities that handlers can name. Whether one may be used is the context's decision.
     pub capabilities: Vec<CapabilitySpec>,
 }
@@ -58,7 +66,33 @@ impl Default for HostConfig {
             max_open_requests: 256,
             max_open_request_bytes: 4 << 20,
             max_requests: 10_000,
+            load_timeout: Duration::from_millis(500),
+            fetch: FetchConfig::default(),
             capabilities: BUILT_IN_CAPABILITIES.to_vec(),
+        }
+    }
+}
+
+/// What `fetch` may do for any handler. Which hosts it reaches is declared by each tool.
+#[derive(Debug, Clone)]
+pub struct FetchConfig {
+    /// Which addresses may be dialled once a name has been looked up.
+    pub addresses: Addresses,
+    /// Size of a response's body, in bytes.
+    pub max_response_bytes: usize,
+    /// Secrets and private hosts, by the id of the tool that an operator grants them to.
+    pub grants: BTreeMap<String, ToolGrants>,
+    /// What answers in place of the network, in tests of tools.
+    pub stand_in: Option<Arc<dyn FetchStandIn>>,
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        Self {
+            addresses: Addresses::Public,
+            max_response_bytes: 1 << 20,
+            grants: BTreeMap::new(),
+            stand_in: None,
         }
     }
 }

@@ -18,11 +18,27 @@ use crate::ticker::{RunningStep, Ticker};
 
 /// Room on a stack for the host's own functions, which run on the same stack as the code that calls them.
 const HOST_STACK_BYTES: usize = 512 << 10;
-/// Addresses after each slot that must not be touched.
-const GUARD_BYTES: usize = 64 << 10;
+
+/// Addresses of a slot for the memory of an instance.
+#[derive(Clone, Copy)]
+struct SlotAddresses {
+    reserved: u64,
+    /// After them, which must not be touched.
+    guard: u64,
+}
+
+impl SlotAddresses {
+    /// All that a 32-bit address can reach, so that code need not check any.
+    const WHOLE: Self = Self { reserved: 4 << 30, guard: 32 << 20 };
+
+    /// No more than the memory itself, where addresses are scarce. The code checks each.
+    fn scarce(memory_bytes: usize) -> Self {
+        Self { reserved: memory_bytes as u64, guard: 64 << 10 }
+    }
+}
 
 /// Compiles modules, and has the slots that their instances live in.
-pub(crate) struct WasmEngine {
+pub struct WasmEngine {
     engine: Engine,
     linker: Linker<CallState>,
     ticker: Ticker,
@@ -32,24 +48,34 @@ pub(crate) struct WasmEngine {
 }
 
 impl WasmEngine {
-    /// Reserves the slots and starts the ticker, or says in one sentence why it cannot.
-    pub(crate) fn new(config: &HostConfig) -> Result<Self, String> {
-        let engine = Engine::new(&engine_config(config)).map_err(|error| {
-            format!(
-                "WebAssembly needs {} GiB of addresses for {} calls, and cannot start: {error:#}. Raise the limit on virtual \
-                 memory (`ulimit -v`)",
-                reserved_bytes(config) >> 30,
-                config.max_calls
-            )
-        })?;
+    /// Reserves the slots and starts the ticker, or says in one sentence why it cannot. `add_imports` gives the modules more
+    /// functions of the host's than every handler has.
+    pub fn new(
+        config: &HostConfig,
+        add_imports: impl FnOnce(&mut Linker<CallState>) -> wasmtime::Result<()>,
+    ) -> Result<Self, String> {
+        let scarce = SlotAddresses::scarce(config.memory_bytes);
+        let engine = Engine::new(&engine_config(config, SlotAddresses::WHOLE))
+            .or_else(|_| Engine::new(&engine_config(config, scarce)))
+            .map_err(|error| {
+                format!(
+                    "WebAssembly needs {} GiB of addresses for {} calls, and cannot start: {error:#}. Raise the limit on \
+                     virtual memory (`ulimit -v`)",
+                    reserved_bytes(config, scarce) >> 30,
+                    config.max_calls
+                )
+            })?;
         let mut linker = Linker::new(&engine);
-        imports::add_to(&mut linker).map_err(|error| format!("WebAssembly cannot start: {error:#}"))?;
+        imports::add_to(&mut linker)
+            .and_then(|()| add_imports(&mut linker))
+            .map_err(|error| format!("WebAssembly cannot start: {error:#}"))?;
         let ticker = Ticker::start(engine.clone(), config.time_slice)
             .map_err(|error| format!("WebAssembly cannot start a thread: {error}"))?;
         Ok(Self { engine, linker, ticker, codes: Mutex::default() })
     }
 
-    pub(crate) fn wasmtime(&self) -> &Engine {
+    /// What compiles and instantiates.
+    pub fn wasmtime(&self) -> &Engine {
         &self.engine
     }
 
@@ -76,8 +102,13 @@ impl WasmEngine {
         codes.values().filter(|code| code.strong_count() > 0).count()
     }
 
+    /// The functions that instances import.
+    pub(crate) fn linker(&self) -> &Linker<CallState> {
+        &self.linker
+    }
+
     /// Interrupts what runs after each time slice, as long as the result lives.
-    pub(crate) fn count_step(&self) -> RunningStep {
+    pub fn count_step(&self) -> RunningStep {
         self.ticker.count_step()
     }
 
@@ -86,7 +117,7 @@ impl WasmEngine {
     }
 }
 
-fn engine_config(limits: &HostConfig) -> Config {
+fn engine_config(limits: &HostConfig, addresses: SlotAddresses) -> Config {
     let mut config = Config::new();
     config
         .wasm_features(WasmFeatures::all().difference(FEATURES), false)
@@ -94,10 +125,8 @@ fn engine_config(limits: &HostConfig) -> Config {
         .epoch_interruption(true)
         .max_wasm_stack(limits.stack_bytes)
         .async_stack_size(limits.stack_bytes + HOST_STACK_BYTES)
-        // Slots of four gibibytes would spare the code its checks of addresses. A thousand of them are more than many
-        // containers may reserve.
-        .memory_reservation(limits.memory_bytes as u64)
-        .memory_guard_size(GUARD_BYTES as u64)
+        .memory_reservation(addresses.reserved)
+        .memory_guard_size(addresses.guard)
         .memory_reservation_for_growth(0)
         .memory_init_cow(true)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(slots(limits)));
@@ -108,7 +137,8 @@ fn slots(limits: &HostConfig) -> PoolingAllocationConfig {
     let max_calls = u32::try_from(limits.max_calls).unwrap_or(u32::MAX);
     let mut slots = PoolingAllocationConfig::new();
     slots
-        .total_core_instances(max_calls)
+        // Code and image of a handler in JavaScript are an instance each.
+        .total_core_instances(max_calls.saturating_mul(2))
         .total_memories(max_calls)
         .total_tables(max_calls)
         .total_stacks(max_calls)
@@ -126,10 +156,10 @@ fn slots(limits: &HostConfig) -> PoolingAllocationConfig {
     slots
 }
 
-fn reserved_bytes(config: &HostConfig) -> usize {
+fn reserved_bytes(config: &HostConfig, addresses: SlotAddresses) -> u64 {
     let table_bytes = MAX_TABLE_ELEMENTS * size_of::<usize>();
-    let slot = config.memory_bytes + GUARD_BYTES + config.stack_bytes + HOST_STACK_BYTES + table_bytes;
-    slot.saturating_mul(config.max_calls)
+    let others = (config.stack_bytes + HOST_STACK_BYTES + table_bytes) as u64;
+    (addresses.reserved + addresses.guard + others).saturating_mul(config.max_calls as u64)
 }
 
 #[cfg(test)]
@@ -139,7 +169,7 @@ mod tests {
     #[test]
     fn slots_beyond_the_address_space_are_refused_with_what_to_do() {
         let config = HostConfig { max_calls: 4 << 20, ..HostConfig::default() };
-        let refusal = WasmEngine::new(&config).err().unwrap();
+        let refusal = WasmEngine::new(&config, |_| Ok(())).err().unwrap();
         assert!(
             refusal.starts_with(
                 "WebAssembly needs 267121 GiB of addresses for 4194304 calls, and cannot start: "
@@ -155,7 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_slots_take_less_than_seventy_gibibytes_of_addresses() {
-        assert!(reserved_bytes(&HostConfig::default()) < 70 << 30);
+    fn the_usual_slots_take_less_than_seventy_gibibytes_where_addresses_are_scarce() {
+        let config = HostConfig::default();
+        assert!(reserved_bytes(&config, SlotAddresses::scarce(config.memory_bytes)) < 70 << 30);
     }
 }

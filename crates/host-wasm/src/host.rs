@@ -1,6 +1,5 @@
 //! The host: loads handlers and runs their calls.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use quarterdeck_contracts::HandlerAnswer;
@@ -10,14 +9,18 @@ use quarterdeck_contracts::handler::{
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::call::{self, Program};
+use crate::answer;
+use crate::call::Calls;
+use crate::call_slot::CallCount;
+use crate::call_state::{BodyForm, Language, Returns};
+use crate::code::Code;
 use crate::config::HostConfig;
 use crate::engine::WasmEngine;
+use crate::fetch::Fetcher;
 use crate::interface::MAX_MEMORY_BYTES;
 use crate::step::Threads;
 
-/// The error of a call when there is no slot for it.
-const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
+const PLAIN_MODULES: Language = Language { returns: Returns::Answer, bodies: BodyForm::InResult };
 
 /// Runs handlers that are WebAssembly modules, each call in an instance of its own.
 ///
@@ -35,9 +38,16 @@ const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
 /// than to fill the memory that an instance may have, so that nothing holds a thread much past its deadline.
 pub struct WasmHost {
     config: Arc<HostConfig>,
-    engine: OnceLock<Result<Arc<WasmEngine>, String>>,
+    started: OnceLock<Result<Started, String>>,
     threads: Arc<Semaphore>,
-    calls: Arc<AtomicUsize>,
+    calls: CallCount,
+}
+
+/// What a host has from its first handler on.
+#[derive(Clone)]
+struct Started {
+    engine: Arc<WasmEngine>,
+    fetcher: Arc<Fetcher>,
 }
 
 /// What a host holds at this moment.
@@ -56,22 +66,25 @@ impl WasmHost {
     pub fn new(config: HostConfig) -> Self {
         let config = HostConfig { memory_bytes: config.memory_bytes.min(MAX_MEMORY_BYTES), ..config };
         let threads = Arc::new(Semaphore::new(config.max_threads.max(1)));
-        Self { config: Arc::new(config), engine: OnceLock::new(), threads, calls: Arc::default() }
+        Self { config: Arc::new(config), started: OnceLock::new(), threads, calls: CallCount::default() }
     }
 
     /// What the host holds at this moment.
     pub fn stats(&self) -> HostStats {
-        let engine = self.engine.get().and_then(|engine| engine.as_ref().ok());
+        let started = self.started.get().and_then(|started| started.as_ref().ok());
         HostStats {
-            instances: self.calls.load(Ordering::Relaxed),
-            modules: engine.map_or(0, |engine| engine.compiled()),
+            instances: self.calls.get(),
+            modules: started.map_or(0, |started| started.engine.compiled()),
             free_threads: self.threads.available_permits(),
         }
     }
 
-    fn engine(&self) -> Result<Arc<WasmEngine>, HostError> {
-        let engine = self.engine.get_or_init(|| WasmEngine::new(&self.config).map(Arc::new));
-        engine.clone().map_err(HostError::Unloadable)
+    fn started(&self) -> Result<Started, HostError> {
+        let start = || {
+            let engine = Arc::new(WasmEngine::new(&self.config, |_| Ok(()))?);
+            Ok(Started { engine, fetcher: Arc::new(Fetcher::new(&self.config.fetch)?) })
+        };
+        self.started.get_or_init(start).clone().map_err(HostError::Unloadable)
     }
 }
 
@@ -79,20 +92,27 @@ impl HandlerHost for WasmHost {
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
         let bytes = handler.files.get(handler.entry);
         let bytes = bytes.ok_or_else(|| HostError::Unloadable(format!("{} is not there", handler.entry)))?;
-        let engine = self.engine()?;
+        let Started { engine, fetcher } = self.started()?;
         let code = engine.code(bytes).map_err(HostError::Unloadable)?;
+        let fetcher = fetcher.for_tool(handler.metadata).map_err(HostError::Unloadable)?;
         let of_handler = Arc::new(Semaphore::new(self.config.max_threads_per_handler.max(1)));
-        let threads = Threads { of_handler, of_host: self.threads.clone() };
-        let program = Program { engine, code, config: self.config.clone(), threads };
-        Ok(Arc::new(WasmHandler { program, calls: Arc::default(), all_calls: self.calls.clone() }))
+        let calls = Calls {
+            engine,
+            language: PLAIN_MODULES,
+            config: self.config.clone(),
+            threads: Threads { of_handler, of_host: self.threads.clone() },
+            fetcher: Arc::new(fetcher),
+            of_handler: CallCount::default(),
+            of_host: self.calls.clone(),
+        };
+        Ok(Arc::new(WasmHandler { calls, code }))
     }
 }
 
 /// A handler that is a WebAssembly module.
 struct WasmHandler {
-    program: Program,
-    calls: Arc<AtomicUsize>,
-    all_calls: Arc<AtomicUsize>,
+    calls: Calls,
+    code: Arc<Code>,
 }
 
 impl Handler for WasmHandler {
@@ -102,42 +122,8 @@ impl Handler for WasmHandler {
         context: Arc<dyn Context>,
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
-        match CallSlot::take(&self.calls, &self.all_calls, self.program.config.max_calls) {
-            Some(slot) => Box::pin(call::run(self.program.clone(), args, context, limits, slot)),
-            None => Box::pin(std::future::ready(Err(BUSY))),
-        }
-    }
-}
-
-/// A place among the calls that may be in progress, and with it a slot for an instance.
-///
-/// A call that finds none is refused rather than made to wait: the calls that hold the places may be waiting for this very one.
-pub(crate) struct CallSlot {
-    of_handler: Arc<AtomicUsize>,
-    of_host: Arc<AtomicUsize>,
-}
-
-impl CallSlot {
-    /// One handler may have three quarters of the places; the rest is left for the others.
-    fn take(of_handler: &Arc<AtomicUsize>, of_host: &Arc<AtomicUsize>, max_calls: usize) -> Option<Self> {
-        let count = |calls: &AtomicUsize, max: usize| {
-            let add = |calls: usize| (calls < max).then_some(calls + 1);
-            calls.fetch_update(Ordering::AcqRel, Ordering::Acquire, add).is_ok()
-        };
-        if !count(of_handler, max_calls - max_calls / 4) {
-            return None;
-        }
-        if !count(of_host, max_calls) {
-            of_handler.fetch_sub(1, Ordering::AcqRel);
-            return None;
-        }
-        Some(Self { of_handler: of_handler.clone(), of_host: of_host.clone() })
-    }
-}
-
-impl Drop for CallSlot {
-    fn drop(&mut self) {
-        self.of_host.fetch_sub(1, Ordering::AcqRel);
-        self.of_handler.fetch_sub(1, Ordering::AcqRel);
+        let of_call = context.clone();
+        let read = move |ending, limit_ms| answer::of(ending, limit_ms, &*of_call);
+        self.calls.run(self.code.clone(), args, context, limits, read)
     }
 }

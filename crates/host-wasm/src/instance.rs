@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use wasmtime::{Instance, Memory, Store, Trap, TypedFunc, WasmBacktrace};
 
-use crate::answer::Ending;
+use crate::call_slot::CallSlot;
 use crate::call_state::CallState;
 use crate::code::Code;
+use crate::ending::Ending;
 use crate::engine::WasmEngine;
-use crate::host::CallSlot;
+use crate::fetch::FetchResponse;
 use crate::interface::{ALLOCATE, EXECUTE, INITIALIZE, MEMORY, Outcome, RESUME};
 use crate::memory::{InterfaceFault, bytes, bytes_mut, fault};
 use crate::request::Request;
@@ -74,6 +75,21 @@ impl CallInstance {
         self.store.data_mut().take_begun()
     }
 
+    /// Requests that the handler does not wait for any more.
+    pub(crate) fn take_cancelled(&mut self) -> Vec<u32> {
+        self.store.data_mut().take_cancelled()
+    }
+
+    /// Whether the handler still waits for a request.
+    pub(crate) fn is_open(&self, id: u32) -> bool {
+        self.store.data().is_open(id)
+    }
+
+    /// A response as the handler is told of it.
+    pub(crate) fn present(&mut self, id: u32, response: FetchResponse) -> String {
+        self.store.data_mut().present(id, response)
+    }
+
     /// Whether dropping it takes longer than a task should be held up.
     pub(crate) fn is_large(&self) -> bool {
         self.exports
@@ -101,7 +117,7 @@ impl CallInstance {
     }
 
     async fn instantiate(&mut self) -> wasmtime::Result<Exports> {
-        let instance = self.code.instantiate(&mut self.store).await?;
+        let instance = self.code.instantiate(&self.engine, &mut self.store).await?;
         let exports = Exports::of(&instance, &mut self.store)?;
         self.exports = Some(exports.clone());
         if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut self.store, INITIALIZE) {
@@ -131,10 +147,10 @@ impl CallInstance {
         let memory = self.exports.as_ref().map_or(&[][..], |exports| exports.memory.data(&self.store));
         let answer = bytes(memory, address, length, "its answer")?;
         // Before it is copied.
-        if answer.len() > self.store.data().config.max_answer_bytes {
+        if answer.len() > self.store.data().max_returned_bytes {
             return Ok(StepOutcome::Ended(Ending::OverLimit("answer size")));
         }
-        Ok(StepOutcome::Ended(Ending::Answer(answer.to_vec())))
+        Ok(StepOutcome::Ended(Ending::Returned(answer.to_vec())))
     }
 
     /// What an error inside a step means for the call.

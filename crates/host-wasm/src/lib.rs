@@ -8,11 +8,14 @@
 
 mod answer;
 mod call;
+mod call_slot;
 mod call_state;
 mod code;
 mod config;
 mod control;
+mod ending;
 mod engine;
+mod fetch;
 mod host;
 mod imports;
 mod input;
@@ -24,13 +27,27 @@ mod module_check;
 mod quota;
 mod request;
 mod step;
+mod surrogates;
 mod ticker;
 
 use quarterdeck_contracts::HandlerKind;
 
-pub use config::HostConfig;
+pub use answer::without_confirmation;
+pub use call::Calls;
+pub use call_slot::CallCount;
+pub use call_state::{BodyForm, CallState, Channel, Language, Returns};
+pub use code::Code;
+pub use config::{FetchConfig, HostConfig};
+pub use ending::Ending;
+pub use engine::WasmEngine;
+pub use fetch::{FetchAnswers, FetchStandIn, Fetcher, StandInAnswer, ToolFetcher, ToolGrants};
 pub use host::{HostStats, WasmHost};
 pub use inspector::WasmInspector;
+pub use memory::{bytes, bytes_mut, fault, memory_of};
+pub use request::CapabilityErrorJson;
+pub use step::Threads;
+pub use surrogates::without_lone_surrogates;
+pub use ticker::RunningStep;
 
 /// The kind of the handlers that this crate inspects and runs: `handler.wasm`.
 pub const WASM_KIND: HandlerKind = HandlerKind::new("wasm");

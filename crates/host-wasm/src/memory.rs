@@ -21,7 +21,7 @@ impl fmt::Display for InterfaceFault {
 impl std::error::Error for InterfaceFault {}
 
 /// The memory of the instance that calls the host. Its start function may call before the host has seen its exports.
-pub(crate) fn memory_of(caller: &mut Caller<'_, CallState>) -> wasmtime::Result<Memory> {
+pub fn memory_of(caller: &mut Caller<'_, CallState>) -> wasmtime::Result<Memory> {
     match caller.get_export(MEMORY) {
         Some(Extern::Memory(memory)) => Ok(memory),
         _ => Err(fault("it does not export its memory")),
@@ -36,18 +36,13 @@ pub(crate) fn range(memory: &[u8], address: u32, length: u32) -> Option<Range<us
 }
 
 /// The bytes of a text that a module has told the host of; `what` names it.
-pub(crate) fn bytes<'a>(
-    memory: &'a [u8],
-    address: u32,
-    length: u32,
-    what: &str,
-) -> wasmtime::Result<&'a [u8]> {
+pub fn bytes<'a>(memory: &'a [u8], address: u32, length: u32, what: &str) -> wasmtime::Result<&'a [u8]> {
     let range = range(memory, address, length).ok_or_else(|| fault(outside(what)))?;
     Ok(&memory[range])
 }
 
 /// The same, to be written.
-pub(crate) fn bytes_mut<'a>(
+pub fn bytes_mut<'a>(
     memory: &'a mut [u8],
     address: u32,
     length: u32,
@@ -57,7 +52,8 @@ pub(crate) fn bytes_mut<'a>(
     Ok(&mut memory[range])
 }
 
-pub(crate) fn fault(message: impl Into<String>) -> wasmtime::Error {
+/// An error of a host function that ends the call.
+pub fn fault(message: impl Into<String>) -> wasmtime::Error {
     wasmtime::Error::new(InterfaceFault(message.into()))
 }
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::call_state::{CallState, Channel};
+use crate::fetch::FetchRequest;
+use crate::surrogates::without_lone_surrogates;
 
 /// No timer is longer, as in JavaScript.
 const MAX_SLEEP_MS: f64 = 2_147_483_647.0;
@@ -19,6 +21,8 @@ const MAX_NAME_BYTES: usize = 128;
 pub(crate) enum Request {
     /// Use a capability.
     Capability(CapabilityCall),
+    /// Fetch something.
+    Fetch(FetchRequest),
     /// Wait.
     Sleep(Duration),
     /// Wait until the call should stop.
@@ -69,7 +73,12 @@ impl Request {
                 }
                 _ => Err(invalid("audit.log takes the name of an event")),
             }),
-            "fetch" => Self::Done(Err(not_available("handlers in WebAssembly have no fetch".into()))),
+            "fetch" => match serde_json::from_value(next()) {
+                Ok(request) => Self::Fetch(request),
+                Err(error) => {
+                    Self::Done(Err(invalid(&format!("the request of fetch is malformed: {error}"))))
+                }
+            },
             _ => Self::of_capability(&state.config.capabilities, name, args.collect()),
         }
     }
@@ -96,7 +105,7 @@ fn read_args(bytes: &[u8], max_bytes: usize) -> Result<Vec<Value>, CapabilityErr
         return Err(invalid(&format!("a request may carry {max_bytes} bytes")));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| invalid("the arguments are not UTF-8"))?;
-    match parse_json(text) {
+    match parse_json(text).or_else(|_| parse_json(&without_lone_surrogates(text))) {
         Ok(Value::Array(args)) => Ok(args),
         Ok(_) => Err(invalid("the arguments of a request are a JSON list")),
         Err(error) => Err(invalid(&format!("the arguments are not JSON: {error}"))),
@@ -122,7 +131,7 @@ pub(crate) fn result_json(result: Result<Value, CapabilityError>) -> String {
 /// A capability's error as it crosses into a module and back.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CapabilityErrorJson {
+pub struct CapabilityErrorJson {
     code: CapabilityErrorCode,
     message: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,7 +98,7 @@ impl State {
 }
 
 /// A step that runs.
-pub(crate) struct RunningStep(Arc<State>);
+pub struct RunningStep(Arc<State>);
 
 impl Drop for RunningStep {
     fn drop(&mut self) {

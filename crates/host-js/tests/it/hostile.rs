@@ -446,10 +446,9 @@ async fn an_ordinary_call_finishes_while_every_thread_is_in_an_endless_loop() {
     a_thousand(&ordinary).await;
 }
 
-/// A search for a long text in a long text is one native operation that the engine does not interrupt. The caller is
-/// answered all the same, and another thread takes the place of the one that is lost for a while.
+/// A search for a long text in a long text is one native operation of the engine.
 #[tokio::test]
-async fn a_native_operation_that_cannot_be_interrupted_costs_a_thread_and_no_other_call_time() {
+async fn a_long_native_operation_is_stopped_at_the_deadline() {
     let error = survive("return 'a'.repeat(400_000).indexOf('a'.repeat(100_000) + 'b');", 100).await;
     assert_eq!(timed_out(&error), Some(true), "{error}");
 }

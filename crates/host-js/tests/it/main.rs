@@ -12,5 +12,5 @@ mod prelude;
 mod scarcity;
 mod secrets;
 mod session_tools;
-mod stuck;
+mod slow_natives;
 mod world;

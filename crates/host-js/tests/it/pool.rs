@@ -1,4 +1,4 @@
-//! Threads, engines and the queue.
+//! Threads, instances, and the places for calls.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
 use serde_json::json;
 
-use crate::world::{AnswerMode, Slow, TEN_SECONDS, config, data, host, load, within};
+use crate::world::{AnswerMode, Slow, TEN_SECONDS, config, host, load, within};
 
 const ASKING: &str =
     "export const execute = async ({ context }) => ({ ok: true, data: await context.kb.search({ q: 1 }) });";
@@ -36,12 +36,11 @@ async fn two_hundred_calls_wait_on_two_threads() {
         assert_eq!(answer.unwrap(), HandlerAnswer::success(json!([{ "q": 1 }])));
     }
     assert!(start.elapsed() < Duration::from_secs(5), "they waited together: {:?}", start.elapsed());
-    assert!(host.stats().threads <= 2);
 }
 
 #[tokio::test]
 async fn nested_calls_do_not_deadlock_one_thread() {
-    let host = JsHost::new(HostConfig { threads: 1, max_threads: 1, ..config() }).unwrap();
+    let host = JsHost::new(HostConfig { max_threads: 1, ..config() }).unwrap();
     let handler = load(
         &host,
         "export const execute = async ({ context }) => ({ ok: true, data: await context.callTool('x', {}) });",
@@ -54,37 +53,7 @@ async fn nested_calls_do_not_deadlock_one_thread() {
 }
 
 #[tokio::test]
-async fn a_full_queue_says_busy_and_recovers() {
-    let host = JsHost::new(HostConfig {
-        threads: 1,
-        max_threads: 1,
-        max_queue: 3,
-        pooled_per_handler: 0,
-        ..config()
-    })
-    .unwrap();
-    let endless = load(&host, "export const execute = () => { while (true) {} };");
-    let ordinary = load(&host, "export const execute = () => ({ ok: true });");
-    let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
-    soon("its engine is taken", || host.stats().pooled == 1).await;
-    let results = join_all((0..6).map(|_| ordinary.run(json!({}), FakeContext::new(), TEN_SECONDS))).await;
-    let busy = results.iter().filter(|result| matches!(result, Err(HostError::Busy { .. }))).count();
-    assert_eq!(busy, 3, "{results:?}");
-    assert!(blocking.await.unwrap().is_err());
-    soon("all engines are gone", || host.stats().engines == 0).await;
-    // A call whose time ran out before a thread was free has not run.
-    let blocking = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(800)));
-    soon("its engine is made", || host.stats().engines == 1).await;
-    let late = endless.run(json!({}), FakeContext::new(), within(100)).await;
-    assert!(matches!(late, Err(HostError::Busy { .. })), "{late:?}");
-    // A handler that holds no thread does not wait for one that holds them all.
-    assert!(ordinary.run(json!({}), FakeContext::new(), within(700)).await.is_ok());
-    assert!(blocking.await.unwrap().is_err());
-    assert!(ordinary.run(json!({}), FakeContext::new(), TEN_SECONDS).await.is_ok());
-}
-
-#[tokio::test]
-async fn more_calls_than_engines_are_refused_at_once() {
+async fn more_calls_than_places_are_refused_at_once() {
     let host = JsHost::new(HostConfig { max_calls: 2, ..config() }).unwrap();
     let handler = load(&host, ASKING);
     let waiting =
@@ -97,18 +66,18 @@ async fn more_calls_than_engines_are_refused_at_once() {
 
 #[tokio::test]
 async fn dropped_calls_let_go_of_everything() {
-    let host = JsHost::new(HostConfig { pooled_per_handler: 0, ..config() }).unwrap();
+    let host = JsHost::new(config()).unwrap();
     let waiting = load(&host, ASKING);
     let context = Slow::new(AnswerMode::Never);
     let calls: Vec<_> =
         (0..20).map(|_| tokio::spawn(waiting.run(json!({}), context.clone(), TEN_SECONDS))).collect();
     soon("all wait", || context.open.load(Ordering::SeqCst) == 20).await;
-    assert!(host.stats().engines >= 20);
+    assert_eq!(host.stats().calls, 20);
     for call in &calls {
         call.abort();
     }
-    soon("engines and requests are gone", || {
-        host.stats().engines == 0 && context.open.load(Ordering::SeqCst) == 0 && host.stats().calls == 0
+    soon("instances and requests are gone", || {
+        context.open.load(Ordering::SeqCst) == 0 && host.stats().calls == 0
     })
     .await;
 
@@ -116,47 +85,18 @@ async fn dropped_calls_let_go_of_everything() {
     let call = tokio::spawn(endless.run(json!({}), FakeContext::new(), within(60_000)));
     tokio::time::sleep(Duration::from_millis(30)).await;
     call.abort();
-    soon("the loop is stopped", || host.stats().engines == 0).await;
+    soon("the loop is stopped", || host.stats().calls == 0).await;
 }
 
 #[tokio::test]
-async fn pooled_engines_are_kept_ready_within_bounds_and_dropped() {
-    let config = HostConfig {
-        pooled_per_handler: 3,
-        max_pooled_engines: 5,
-        engine_idle_timeout: Duration::from_millis(200),
-        ..config()
-    };
-    let host = JsHost::new(config).unwrap();
-    let handlers: Vec<_> = (0..4)
-        .map(|n| load(&host, &format!("export const execute = () => ({{ ok: true, data: {n} }});")))
-        .collect();
-    for (n, handler) in handlers.iter().enumerate() {
-        assert_eq!(data(handler, json!({})).await, json!(n));
-    }
-    soon("the pool fills up", || host.stats().pooled == 5 && host.stats().engines == 5).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    // A call drops what the idle handlers have, and a later one fills the room. Each does so after it has answered, so
-    // that on a busy machine two calls may not be enough.
-    let start = Instant::now();
-    while host.stats().pooled != 3 {
-        assert!(start.elapsed() < Duration::from_secs(10), "only the handler in use keeps its pool");
-        assert_eq!(data(&handlers[0], json!({})).await, json!(0));
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    drop(handlers);
-    soon("nothing is left", || host.stats().engines == 0 && host.stats().pooled == 0).await;
-}
-
-#[tokio::test]
-async fn a_dropped_host_leaves_no_threads() {
+async fn a_dropped_host_stops_what_computes() {
     let host = host();
     let handler = load(&host, "export const execute = () => { while (true) {} };");
     let running = tokio::spawn(handler.run(json!({}), FakeContext::new(), within(60_000)));
     tokio::time::sleep(Duration::from_millis(30)).await;
     let start = Instant::now();
     tokio::task::spawn_blocking(move || drop(host)).await.unwrap();
-    assert!(start.elapsed() < Duration::from_secs(2), "its threads were joined: {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(2), "it is dropped at once: {:?}", start.elapsed());
     assert!(running.await.unwrap().is_err());
     assert!(handler.run(json!({}), FakeContext::new(), TEN_SECONDS).await.is_err());
 }

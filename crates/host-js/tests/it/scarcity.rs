@@ -30,9 +30,8 @@ async fn an_engine_without_memory_fails_its_call_and_nothing_else() {
         [("tool/handler.js", BUSY_HANDLER), ("tool/other.js", "export const other = 'x'.repeat(100);")];
     let (mut unmade, mut failed, mut answered) = (0, 0, 0);
     for step in 0..400 {
-        let memory_bytes = 150_000 + step * 601;
-        let host =
-            JsHost::new(HostConfig { memory_bytes, pooled_per_handler: 0, threads: 1, ..config() }).unwrap();
+        let memory_bytes = 100_000 + step * 1_801;
+        let host = JsHost::new(HostConfig { memory_bytes, ..config() }).unwrap();
         let handler = match load_files(&host, &files, &[]) {
             Ok(handler) => handler,
             Err(_) => {

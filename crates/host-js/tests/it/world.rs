@@ -14,13 +14,13 @@ use quarterdeck_host_js::{HostConfig, JsHost};
 use quarterdeck_testkit::FakeContext;
 use serde_json::{Value, json};
 
-/// A host with two threads and everything else as it comes.
+/// A host with everything as it comes.
 pub(crate) fn host() -> JsHost {
     JsHost::new(config()).unwrap()
 }
 
 pub(crate) fn config() -> HostConfig {
-    HostConfig { threads: 2, ..HostConfig::default() }
+    HostConfig::default()
 }
 
 /// A handler of one file.

@@ -18,7 +18,7 @@ use reqwest::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, H
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::FetchConfig;
 use failure::Destination;
@@ -44,12 +44,19 @@ const RESERVED: [&str; 9] = [
 ];
 
 /// What a handler asks for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 pub(crate) struct FetchRequest {
     url: String,
+    #[serde(default = "get")]
     method: String,
+    #[serde(default)]
     headers: Vec<(String, String)>,
+    #[serde(default)]
     body: Option<String>,
+}
+
+fn get() -> String {
+    "GET".to_owned()
 }
 
 /// What came back.
@@ -62,15 +69,26 @@ pub(crate) struct FetchResponse {
 }
 
 impl FetchResponse {
-    /// All but the body, as `web.js` reads it.
-    pub(crate) fn head(&self) -> String {
+    /// All but the body.
+    pub(crate) fn head(&self) -> Value {
         json!({
             "status": self.status.as_u16(),
             "statusText": self.status.canonical_reason().unwrap_or(""),
             "url": self.url,
             "headers": self.headers,
         })
-        .to_string()
+    }
+
+    /// All of it. A body that is not UTF-8 is written as base64.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut response = self.head();
+        match std::str::from_utf8(&self.body) {
+            Ok(text) => response["body"] = text.into(),
+            Err(_) => {
+                response["bodyBase64"] = base64_simd::STANDARD.encode_to_string(&self.body).into();
+            }
+        }
+        response
     }
 
     fn redacted(self, redactor: &Redactor) -> Self {
@@ -85,21 +103,22 @@ impl FetchResponse {
 }
 
 /// What the fetches of all tools of a host have in common.
-pub(crate) struct Fetcher {
+pub struct Fetcher {
     client: Client,
     rule: Arc<AddressRule>,
     config: FetchConfig,
 }
 
 impl Fetcher {
-    pub(crate) fn new(config: &FetchConfig) -> Result<Self, String> {
+    /// Starts the client.
+    pub fn new(config: &FetchConfig) -> Result<Self, String> {
         let rule = Arc::new(AddressRule::new(config.addresses.clone()));
         let client = client(rule.clone(), Arc::default())?;
         Ok(Self { client, rule, config: config.clone() })
     }
 
     /// The fetches of one tool, with what an operator has granted to it.
-    pub(crate) fn for_tool(self: &Arc<Self>, metadata: &Metadata) -> Result<ToolFetcher, String> {
+    pub fn for_tool(self: &Arc<Self>, metadata: &Metadata) -> Result<ToolFetcher, String> {
         let grants = self.config.grants.get(metadata.tool_id.as_str()).cloned().unwrap_or_default();
         let mut ports: Vec<u16> = grants.private_hosts.iter().map(PrivateHost::port).collect();
         ports.sort_unstable();
@@ -137,7 +156,7 @@ struct OpenedPort {
 }
 
 /// Fetches for one tool. Its hosts are checked for each hop, each address when it is dialled.
-pub(crate) struct ToolFetcher {
+pub struct ToolFetcher {
     shared: Arc<Fetcher>,
     tool: String,
     /// Hosts that may be reached, in lower case.
