@@ -27,7 +27,9 @@ pub(crate) fn check(source: &str) -> Result<(), u32> {
             Step { character, next: characters.peek().map(|(_, next)| *next), rest: &source[offset..] };
         readings.retain_mut(|reading| reading.take(&step, &mut forks));
         readings.append(&mut forks);
-        merge(&mut readings);
+        if readings.len() > 1 {
+            merge(&mut readings);
+        }
         if readings.len() > MAX_READINGS || readings.iter().any(Reading::is_too_deep) {
             return Err(u32::try_from(offset).unwrap_or(u32::MAX));
         }
