@@ -109,6 +109,23 @@ fn what_does_not_parse_is_refused_with_its_place() {
 }
 
 #[test]
+fn a_character_that_begins_no_word_is_refused() {
+    check_problems(
+        "g?.·(i)",
+        expect![[r#"
+        1:4 Invalid Character `·`
+        1:2 Identifier expected after '?.'
+    "#]],
+    );
+    check_problems(
+        "const a: B = 1;·j",
+        expect![[r#"
+        1:16 Invalid Character `·`
+    "#]],
+    );
+}
+
+#[test]
 fn what_would_mean_something_else_without_its_types_is_refused() {
     check_problems(
         "const a = b < c as any + 1",
