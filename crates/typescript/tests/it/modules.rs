@@ -80,6 +80,17 @@ fn a_handler_is_left_as_its_author_wrote_it() {
 }
 
 #[test]
+fn the_templates_of_quarterdeck_new_are_taken() {
+    for category in ["utility", "retrieval", "action"] {
+        let template = format!("../cli/templates/{category}/handler.ts.txt");
+        let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(template)).unwrap();
+        let text = erase(&source);
+        assert!(text.contains("export async function execute({ args"), "{text}");
+        assert!(!text.contains("Args"), "{text}");
+    }
+}
+
+#[test]
 fn javascript_stays_as_it_is() {
     for source in [
         "\u{feff}// é\r\nexport const a = '\u{2028}', b = /[/(]/g, c = a ? b : (d) => `${d}`\n",
