@@ -420,6 +420,9 @@ impl NewOptions {
 pub(crate) enum LanguageChoice {
     /// JavaScript; needs no build
     Js,
+    /// TypeScript; needs no build, its types are erased
+    #[value(name = "typescript", alias = "ts")]
+    TypeScript,
     /// Rust; part of the binary
     Rust,
     /// C, compiled to a WebAssembly module; utilities only

@@ -11,8 +11,10 @@ use crate::config::LocalConfig;
 use crate::terminal::info;
 use crate::{ExitStatus, handler_kinds};
 
-/// Type declarations for editors, shared by all JavaScript tools of a folder.
-const DECLARATIONS: &str = include_str!("../../../../tools/quarterdeck.d.ts");
+/// Type declarations for editors, shared by all JavaScript and TypeScript tools of a folder.
+const DECLARATIONS: (&str, &str) = ("quarterdeck.d.ts", include_str!("../../../../tools/quarterdeck.d.ts"));
+/// Has editors report what cannot be erased, and imports of types that do not say so.
+const TYPESCRIPT_CONFIG: (&str, &str) = ("tsconfig.json", include_str!("../../templates/tsconfig.json.txt"));
 
 pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     let name = &options.name;
@@ -36,11 +38,24 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     for (file, text) in scaffold.files() {
         write(&folder.join(file), &text)?;
     }
-    if options.language() == LanguageChoice::Js && !tools.join("quarterdeck.d.ts").exists() {
-        write(&tools.join("quarterdeck.d.ts"), DECLARATIONS)?;
-    }
+    write_for_editors(options.language(), tools)?;
     print_next_steps(options, &config, &folder);
     Ok(ExitStatus::Success)
+}
+
+/// What editors find beside the tools. Authors may have changed it, so nothing is replaced.
+fn write_for_editors(language: LanguageChoice, tools: &Path) -> anyhow::Result<()> {
+    let files: &[(&str, &str)] = match language {
+        LanguageChoice::Js => &[DECLARATIONS],
+        LanguageChoice::TypeScript => &[DECLARATIONS, TYPESCRIPT_CONFIG],
+        LanguageChoice::Rust | LanguageChoice::C => &[],
+    };
+    for (name, text) in files {
+        if !tools.join(name).exists() {
+            write(&tools.join(name), text)?;
+        }
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
@@ -56,6 +71,10 @@ fn print_next_steps(options: &NewOptions, config: &LocalConfig, folder: &Path) {
     let next = match options.language() {
         LanguageChoice::Js => {
             info("  handler.js    the handler");
+            format!("quarterdeck test {}{flag}", options.name)
+        }
+        LanguageChoice::TypeScript => {
+            info("  handler.ts    the handler; its types are erased when it is loaded");
             format!("quarterdeck test {}{flag}", options.name)
         }
         LanguageChoice::C => {
@@ -127,6 +146,9 @@ impl Scaffold {
         };
         let template = match (options.category, options.language()) {
             (_, LanguageChoice::C) => template!("utility", "handler.c"),
+            (CategoryChoice::Retrieval, LanguageChoice::TypeScript) => template!("retrieval", "handler.ts"),
+            (CategoryChoice::Action, LanguageChoice::TypeScript) => template!("action", "handler.ts"),
+            (CategoryChoice::Utility, LanguageChoice::TypeScript) => template!("utility", "handler.ts"),
             (CategoryChoice::Retrieval, LanguageChoice::Js) => template!("retrieval", "handler.js"),
             // A handler in Rust has no `fetch`; it looks things up in the knowledge base.
             (CategoryChoice::Retrieval, LanguageChoice::Rust) => template!("retrieval-kb", "handler.rs"),

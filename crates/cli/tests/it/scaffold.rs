@@ -116,6 +116,28 @@ fn javascript_tools_share_type_declarations_and_keep_their_own() {
 }
 
 #[test]
+fn typescript_tools_come_with_settings_for_editors_and_keep_their_own() {
+    let files = tree("");
+    for (name, category) in [("one", "utility"), ("two", "retrieval"), ("three", "action")] {
+        let made =
+            quarterdeck(files.path(), &["new", name, "--language", "typescript", "--category", category]);
+        let told = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(made.status.success(), "{told}");
+        assert!(told.contains(&format!("next: quarterdeck test {name}")), "{told}");
+        let source = fs::read_to_string(files.join(&format!("tools/{name}/handler.ts"))).unwrap();
+        assert!(source.contains("import type { Answer, Call } from 'quarterdeck';"));
+        assert!(!files.join(&format!("tools/{name}/handler.js")).exists());
+    }
+    assert!(files.join("tools/quarterdeck.d.ts").exists());
+    let settings = fs::read_to_string(files.join("tools/tsconfig.json")).unwrap();
+    let documented = include_str!("../../../../docs/TYPESCRIPT.md");
+    assert!(documented.contains(&settings), "the settings are those of docs/TYPESCRIPT.md");
+    files.write("tools/tsconfig.json", "{}");
+    assert!(quarterdeck(files.path(), &["new", "four", "--language", "ts"]).status.success());
+    assert_eq!(fs::read_to_string(files.join("tools/tsconfig.json")).unwrap(), "{}");
+}
+
+#[test]
 fn nothing_is_overwritten_and_bad_names_are_refused() {
     let files = tree("//- tools/taken/notes.txt\nmine");
     for name in ["taken", "7up", "_private", "a.b", ""] {
