@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quarterdeck_compiler::{Inspectors, NativeInspector};
 use quarterdeck_contracts::handler::{CapabilityProvider, NATIVE_KIND};
 use quarterdeck_contracts::{BUILT_IN_CAPABILITIES, CapabilitySpec};
-use quarterdeck_host_js::{JS_KIND, JsHost, JsInspector};
+use quarterdeck_host_js::{JS_KIND, JsHost, JsInspector, TS_KIND, TsInspector};
 use quarterdeck_host_mcp::{MCP_KIND, McpHost, McpInspector};
 use quarterdeck_host_wasm::{FetchConfig, HostConfig, WASM_KIND, WasmHost, WasmInspector};
 use quarterdeck_runtime::{Hosts, Images as ImagesCapability, NativeHost};
@@ -25,6 +25,7 @@ pub(crate) fn inspectors(mcp: McpInspector) -> Inspectors {
         .with(JS_KIND, Arc::new(JsInspector))
         .with(MCP_KIND, Arc::new(mcp))
         .with(NATIVE_KIND, Arc::new(NativeInspector::new(compiled)))
+        .with(TS_KIND, Arc::new(TsInspector))
         .with(WASM_KIND, Arc::new(WasmInspector))
 }
 
@@ -33,10 +34,12 @@ pub(crate) fn hosts(access: &HandlerAccess) -> anyhow::Result<Hosts> {
     let HandlerAccess { grants, stand_in, servers } = access.clone();
     let fetch = FetchConfig { grants, stand_in, ..FetchConfig::default() };
     let config = HostConfig { fetch, capabilities: capability_specs(), ..HostConfig::default() };
+    let javascript = Arc::new(JsHost::new(config.clone())?);
     Ok(Hosts::default()
-        .with(JS_KIND, Arc::new(JsHost::new(config.clone())?))
+        .with(JS_KIND, javascript.clone())
         .with(MCP_KIND, Arc::new(McpHost::new(servers.into_values())))
         .with(NATIVE_KIND, Arc::new(NativeHost::new(quarterdeck_tools::handlers())))
+        .with(TS_KIND, javascript)
         .with(WASM_KIND, Arc::new(WasmHost::new(config))))
 }
 

@@ -49,7 +49,7 @@ rules! {
     DUPLICATE_KEY = "QD0007" "duplicate-key" Error
         "An object has the same key twice; readers disagree on which one counts. Remove one.";
     TWO_HANDLERS = "QD0008" "handler-count" Error
-        "A tool has exactly one handler file: `handler.js`, `handler.rs`, `handler.wasm` or `handler.mcp.json`. Remove the other one.";
+        "A tool has exactly one handler file: `handler.js`, `handler.ts`, `handler.rs`, `handler.wasm` or `handler.mcp.json`. Remove the other one.";
     TWO_DOCUMENTATIONS = "QD0009" "two-documentations" Error
         "A tool is documented by `guide.md`, or by the older pair `doc_summary.md` and `doc.md`, not by both. Keep `guide.md`.";
     DUPLICATE_ID = "QD0010" "duplicate-tool-id" Error
@@ -57,7 +57,7 @@ rules! {
     BAD_FOLDER_NAME = "QD0011" "bad-folder-name" Error
         "The folder's name, with dashes as underscores, is what models call, so it must be a name that every provider takes: a letter or underscore first, then letters, digits and underscores, at most 64 characters.";
     OTHER_HANDLER = "QD0012" "handler-not-taken" Error
-        "A handler is `handler.js`, an ES module, `handler.rs`, or `handler.wasm`, which C and other languages are compiled to. TypeScript is not taken yet: write `handler.js` with types in JSDoc comments, which editors check all the same, or compile `handler.ts` to `handler.js` first and keep both.";
+        "A handler is `handler.js` or `handler.ts`, an ES module, `handler.rs`, or `handler.wasm`, which C and other languages are compiled to.";
 
     // The definition.
     MISSING_FIELD = "QD0101" "missing-field" Error

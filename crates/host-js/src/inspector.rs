@@ -11,10 +11,11 @@ use quarterdeck_contracts::RESPONSE_SCHEMA_VERSIONS;
 use quarterdeck_contracts::handler::{
     FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position,
 };
+use quarterdeck_typescript::TypeScriptProblem;
 
 use crate::dynamic;
 use crate::js_engine::JsEngine;
-use crate::modules::{self, QUARTERDECK, Target, resolve};
+use crate::modules::{self, QUARTERDECK, Script, Target, resolve};
 use crate::node_words;
 use crate::offline::{Imports, OfflineInstance, length};
 use crate::parser::Parser;
@@ -36,22 +37,47 @@ impl Inspector for JsInspector {
     }
 
     fn file_types(&self) -> &'static [FileType] {
-        const { &[FileType::text("js"), FileType::text("mjs")] }
+        FILE_TYPES
     }
 
     fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
-        match Probe::new(source) {
-            Ok(probe) => probe.inspect(),
-            Err(error) => Inspection {
-                files: vec![source.entry.to_owned()],
-                findings: vec![Finding {
-                    kind: FindingKind::Syntax,
-                    file: source.entry.to_owned(),
-                    position: None,
-                    message: error,
-                }],
-            },
-        }
+        inspect(source)
+    }
+}
+
+/// Looks at `handler.ts` files, as at what is left of them without their types.
+#[derive(Debug, Default)]
+pub struct TsInspector;
+
+impl Inspector for TsInspector {
+    fn entry_file(&self) -> &'static str {
+        "handler.ts"
+    }
+
+    fn file_types(&self) -> &'static [FileType] {
+        FILE_TYPES
+    }
+
+    fn inspect(&self, source: HandlerSource<'_>) -> Inspection {
+        inspect(source)
+    }
+}
+
+/// Files in either language may import those in the other.
+const FILE_TYPES: &[FileType] = &[FileType::text("js"), FileType::text("mjs"), FileType::text("ts")];
+
+fn inspect(source: HandlerSource<'_>) -> Inspection {
+    match Probe::new(source) {
+        Ok(probe) => probe.inspect(),
+        Err(error) => Inspection {
+            files: vec![source.entry.to_owned()],
+            findings: vec![Finding {
+                kind: FindingKind::Syntax,
+                file: source.entry.to_owned(),
+                position: None,
+                message: error,
+            }],
+        },
     }
 }
 
@@ -75,7 +101,10 @@ impl SharedGraph {
 
 /// The modules that the engine met while it parsed and linked.
 struct ModuleGraph {
+    /// In JavaScript, by path.
     sources: BTreeMap<String, String>,
+    /// What keeps files in TypeScript from being taken.
+    problems: BTreeMap<String, Vec<TypeScriptProblem>>,
     loaded: BTreeSet<String>,
     findings: Vec<Finding>,
     /// Why the last probe did not link.
@@ -102,10 +131,17 @@ impl ModuleGraph {
 
 impl Probe {
     fn new(source: HandlerSource<'_>) -> Result<Self, String> {
+        let (mut sources, mut problems) = (BTreeMap::new(), BTreeMap::new());
+        for Script { path, javascript, .. } in modules::scripts(source.files) {
+            let javascript = javascript.unwrap_or_else(|found| {
+                problems.insert(path.to_owned(), found);
+                String::new()
+            });
+            sources.insert(path.to_owned(), javascript);
+        }
         let graph = SharedGraph(Arc::new(Mutex::new(ModuleGraph {
-            sources: modules::scripts(source.files)
-                .map(|(path, text)| (path.to_owned(), text.into_owned()))
-                .collect(),
+            sources,
+            problems,
             loaded: BTreeSet::new(),
             findings: Vec::new(),
             link_error: String::new(),
@@ -280,6 +316,9 @@ impl Imports for SharedGraph {
             path => {
                 let mut graph = self.lock();
                 graph.loaded.insert(path.to_owned());
+                for problem in graph.problems.remove(path).unwrap_or_default() {
+                    graph.report(FindingKind::Syntax, path, Some(problem.position), problem.to_string());
+                }
                 graph.sources.get(path).cloned().unwrap_or_default()
             }
         }

@@ -3,18 +3,41 @@
 use std::borrow::Cow;
 
 use quarterdeck_contracts::handler::HandlerFiles;
+use quarterdeck_typescript::{TypeScriptProblem, erase_types};
 
 /// The source of the module `quarterdeck`.
 pub(crate) const QUARTERDECK: &str = include_str!("quarterdeck.js");
 
-/// The JavaScript files of a handler. A build lets only UTF-8 pass.
-pub(crate) fn scripts(files: &HandlerFiles) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+/// A file of a handler that runs.
+pub(crate) struct Script<'a> {
+    /// Relative to the tools folder.
+    pub(crate) path: &'a str,
+    /// As its author wrote it.
+    pub(crate) text: Cow<'a, str>,
+    /// What runs: the text itself, or without its types. Lines and columns are the same.
+    pub(crate) javascript: Result<String, Vec<TypeScriptProblem>>,
+}
+
+/// The files of a handler that run, in JavaScript and TypeScript. A build lets only UTF-8 pass.
+pub(crate) fn scripts(files: &HandlerFiles) -> impl Iterator<Item = Script<'_>> {
     let scripts = files.iter().filter(|(path, _)| is_script(path));
-    scripts.map(|(path, bytes)| (path.as_str(), String::from_utf8_lossy(bytes)))
+    scripts.map(|(path, bytes)| {
+        let text = String::from_utf8_lossy(bytes);
+        let javascript = match is_typescript(path) {
+            true => erase_types(path, &text),
+            false => Ok(text.clone().into_owned()),
+        };
+        Script { path, text, javascript }
+    })
 }
 
 fn is_script(path: &str) -> bool {
-    path.ends_with(".js") || path.ends_with(".mjs")
+    path.ends_with(".js") || path.ends_with(".mjs") || is_typescript(path)
+}
+
+/// Files of declarations have nothing that runs, and `import type` does not reach for them.
+fn is_typescript(path: &str) -> bool {
+    path.ends_with(".ts") && !path.ends_with(".d.ts")
 }
 
 /// Where an import leads.
@@ -57,7 +80,7 @@ pub(crate) fn resolve(base: &str, specifier: &str) -> Result<Target, String> {
         return Err(format!("\"{specifier}\" lies outside the tool's own folder"));
     }
     if !is_script(specifier) {
-        return Err(format!("\"{specifier}\" is not a JavaScript file"));
+        return Err(format!("\"{specifier}\" is not a file in JavaScript or TypeScript"));
     }
     Ok(Target::File(path.join("/")))
 }

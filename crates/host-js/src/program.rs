@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quarterdeck_contracts::handler::{HandlerToLoad, HostError};
+use quarterdeck_contracts::handler::{HandlerToLoad, HostError, Position};
 use quarterdeck_contracts::{CapabilitySpec, Methods};
 use quarterdeck_host_wasm::HostConfig;
+use quarterdeck_typescript::TypeScriptProblem;
 use serde_json::{Value, json};
 
 use crate::answer::Ending;
 use crate::fault::HandlerSources;
 use crate::js_engine::{DebugInfo, JsEngine};
-use crate::modules::{QUARTERDECK, Target, resolve, scripts};
+use crate::modules::{QUARTERDECK, Script, Target, resolve, scripts};
 use crate::offline::{Imports, length};
 
 const PRELUDE: &str = "quarterdeck:prelude";
@@ -59,14 +60,14 @@ impl Program {
         let mut files = Vec::new();
         let mut texts = std::collections::BTreeMap::new();
         let mut installs = 0;
-        for (path, source) in scripts(handler.files) {
+        for Script { path, text, javascript } in scripts(handler.files) {
+            let source = javascript.map_err(|problems| HostError::Unloadable(described(path, &problems)))?;
             let bytecode = compiler.compile(path, &source, DebugInfo::Kept).map_err(HostError::Unloadable)?;
             files.push((path.to_owned(), bytecode));
-            installs |=
-                WEB_NAMES.iter().any(|name| source.contains(name)).then_some(INSTALL_WEB).unwrap_or(0);
-            installs |=
-                ABORT_NAMES.iter().any(|name| source.contains(name)).then_some(INSTALL_ABORT).unwrap_or(0);
-            texts.insert(path.to_owned(), source.into_owned());
+            let names_any = |names: &[&str]| names.iter().any(|name| source.contains(name));
+            installs |= if names_any(&WEB_NAMES) { INSTALL_WEB } else { 0 };
+            installs |= if names_any(&ABORT_NAMES) { INSTALL_ABORT } else { 0 };
+            texts.insert(path.to_owned(), text.into_owned());
         }
         if !texts.contains_key(handler.entry) {
             return Err(HostError::Unloadable(format!("there is no file {}", handler.entry)));
@@ -116,6 +117,14 @@ impl Program {
             _ => HostError::Unloadable("its top level never ends".into()),
         }
     }
+}
+
+/// The first problem of a file, with its place. A build tells all of them.
+fn described(path: &str, problems: &[TypeScriptProblem]) -> String {
+    problems.first().map_or_else(String::new, |problem| {
+        let Position { line, column } = problem.position;
+        format!("{path}:{line}:{column}: {problem}")
+    })
 }
 
 /// Where imports of a handler's modules lead.

@@ -370,20 +370,16 @@ fn what_a_build_refuses_has_the_same_form() {
 }
 
 #[test]
-fn typescript_is_refused_with_the_way_out_until_it_is_compiled() {
+fn typescript_is_taken_and_its_mistakes_are_told_with_their_places() {
     let files = tools(&[("typed", "")]);
     std::fs::remove_file(files.join("tools/typed/handler.js")).unwrap();
-    files.write("tools/typed/handler.ts", "export async function execute(): Promise<unknown> { return {}; }");
-    stderr_of(
-        &files,
-        &["build"],
-        expect![[r#"
-        error[QD0012 handler-not-taken]: `handler.ts` cannot be the handler: TypeScript is not taken yet
-        --> tools/typed/handler.ts
-         = help: write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to `handler.js` first and keep both
-
-    "#]],
+    files.write("tools/typed/handler.ts", "enum Mode { A }\nexport const execute = (): unknown => Mode.A;");
+    stderr_of(&files, &["build"], expect![[r#""#]]);
+    files.write(
+        "tools/typed/handler.ts",
+        "type Answer = { ok: true; data: number };\nexport const execute = async (): Promise<Answer> => ({ ok: true, data: 1 });\n",
     );
+    assert!(quarterdeck(files.path(), &["test"]).status.success(), "no build step is needed");
     files.write("tools/typed/handler.js", "export const execute = () => ({ ok: true, data: 1 });");
     assert!(
         quarterdeck(files.path(), &["test"]).status.success(),

@@ -8,13 +8,20 @@ use crate::rules::{self, Rule};
 use crate::tree::Folder;
 use crate::{Diagnostic, Place};
 
+const TYPESCRIPT: &str = "handler.ts";
+const COMPILED_FROM_TYPESCRIPT: &str = "handler.js";
+
 pub(crate) fn check(
     folder: &Folder,
     inspectors: &Inspectors,
     problems: &mut Vec<Diagnostic>,
 ) -> Option<HandlerRef> {
-    let present: Vec<_> =
+    let mut present: Vec<_> =
         inspectors.iter().filter(|(_, inspector)| folder.has(inspector.entry_file())).collect();
+    // Folders from before TypeScript was taken have both: what was written, and what it was compiled to, which runs.
+    if folder.has(COMPILED_FROM_TYPESCRIPT) {
+        present.retain(|(_, inspector)| inspector.entry_file() != TYPESCRIPT);
+    }
     let (kind, inspector) = match present[..] {
         [only] => only,
         [] => {
@@ -46,11 +53,10 @@ pub(crate) fn check(
 
 /// A handler in a form that is not taken, with the way out.
 fn not_taken(folder: &Folder) -> Option<Diagnostic> {
-    const TYPESCRIPT: &str = "write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to \
-                              `handler.js` first and keep both";
+    const RENAME: &str = "rename it to `handler.ts`, which is an ES module too";
     const FORMS: [(&str, &str, &str); 6] = [
-        ("handler.ts", "TypeScript is not taken yet", TYPESCRIPT),
-        ("handler.mts", "TypeScript is not taken yet", TYPESCRIPT),
+        ("handler.mts", "the file of a handler has another name", RENAME),
+        ("handler.tsx", "handlers have no JSX", "write `handler.ts`"),
         (
             "handler.mjs",
             "the file of a handler has another name",

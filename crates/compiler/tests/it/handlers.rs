@@ -79,11 +79,11 @@ fn a_handler_parses_exports_execute_and_imports_what_it_may() {
 fn a_handler_in_a_form_that_is_not_taken_is_refused_with_the_way_out() {
     for (name, expected) in [
         (
-            "handler.ts",
+            "handler.mts",
             expect![[r#"
-                error QD0012 greet/handler.ts
-                  `handler.ts` cannot be the handler: TypeScript is not taken yet
-                  help: write `handler.js` with types in JSDoc comments, as `quarterdeck new` does, or compile it to `handler.js` first and keep both
+                error QD0012 greet/handler.mts
+                  `handler.mts` cannot be the handler: the file of a handler has another name
+                  help: rename it to `handler.ts`, which is an ES module too
             "#]],
         ),
         (
