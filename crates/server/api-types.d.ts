@@ -55,8 +55,6 @@ declare namespace Api {
   type PlaygroundCall = { tool: string; args?: Record<string, any>; mode?: "text" | "voice"; approve?: boolean };
   type PlaygroundResponse = { sessionId: string; response: ToolResponse; gates: Gate[] | null; question: string | null; reason: string | null; arguments: Record<string, any> | null; messages: any[]; fault: HandlerFault | null };
   type PostedMessage = { id?: any; role: string; parts?: any };
-  type Quarantine = { toolId: string; strikes: number; stuckThreads: number; retryAfterMs: number };
-  type QuarantineList = { quarantines: Quarantine[]; stuckThreads: number };
   type QuestionId = { sessionId: string; turn: number };
   type Readiness = { ready: boolean; registryLocked: boolean; storeWritable: boolean; draining: boolean; degraded: boolean; reasons: string[]; node: { name: string; reachable: boolean; latencyMs: number; mayWrite: boolean; fenced: boolean; heartbeatAgeMs: number | null; notificationLagMs: number | null; schemaVersion: number | null; pool: { max: number; inUse: number; waiting: number } | null } | null };
   type RegistryChange = { previous: string; isBreaking: boolean; changes: ToolChange[] };

@@ -24,8 +24,8 @@ use knowledge::{KbCommand, KbFolder};
 use log_level::LogLevelOptions;
 use mcp::McpCommand;
 use operator::{
-    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder,
-    QuarantinesOptions, RestoreOptions, SessionsOptions, StoreCommand, TasksOptions,
+    AuditCommand, BackupOptions, BlocksOptions, CalendarCommand, ClientsOptions, DataFolder, RestoreOptions,
+    SessionsOptions, StoreCommand, TasksOptions,
 };
 use registry::RegistryCommand;
 use serve::{ConfigOptions, ServeOptions};
@@ -131,9 +131,6 @@ pub(crate) enum Command {
     /// Show a running server in this terminal: sessions, calls, refusals, times, models and alarms
     #[command(after_help = "q ends it.\n\nExample:\n  quarterdeck top\n  quarterdeck top --once")]
     Top(TopOptions),
-    /// List the quarantined tools of a running server, or lift a quarantine
-    #[command(after_help = "Example:\n  quarterdeck quarantines\n  quarterdeck quarantines lift kb_search")]
-    Quarantines(QuarantinesOptions),
     /// List, activate and retire versions of the registry on a running server, and set their rollout
     #[command(
         subcommand,

@@ -100,7 +100,6 @@ fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Alerts(options) => commands::alerts::run(&options),
         Command::LogLevel(options) => commands::log_level::run(&options),
         Command::Top(options) => commands::top::run(&options),
-        Command::Quarantines(options) => commands::quarantines::run(&options),
         Command::Registry(command) => commands::registry::run(&command),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Tasks(options) => commands::tasks::run(&options),

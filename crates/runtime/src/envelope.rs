@@ -52,15 +52,6 @@ pub(crate) fn host_failure(metadata: &Metadata, error: &HostError) -> ToolError 
             retry_after_ms: Some(*retry_after_ms),
             ..ToolError::new(ErrorType::Transient, format!("{id} has too many calls waiting.")).retryable()
         },
-        HostError::Quarantined { retry_after_ms } => ToolError {
-            retry_after_ms: Some(*retry_after_ms),
-            details: Some(json!({ "reason": "quarantined" })),
-            suggestion: Some("Answer without this tool, and say that it is out of service for now.".into()),
-            ..refusal_error(
-                ErrorType::Unavailable,
-                format!("{id} is out of service for now, because earlier calls of it did not end."),
-            )
-        },
         _ => internal_fault(metadata),
     }
 }

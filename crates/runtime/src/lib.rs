@@ -66,7 +66,7 @@ pub use ids::{is_valid_id, random_hex};
 pub use ledger::{Phase, is_empty_result};
 pub use metrics::{
     Counters, FirstAudioLatency, ForwardOutcome, LeaseEvent, McpOutcome, Metrics, MetricsSnapshot,
-    ModelEvent, Percentiles, ToolCounters, UpstreamLatency, VersionCounters, host_health_json,
+    ModelEvent, Percentiles, ToolCounters, UpstreamLatency, VersionCounters,
 };
 pub use native::NativeHost;
 pub use orchestrator::{Client, Orchestrator, SessionError, ToolSource};

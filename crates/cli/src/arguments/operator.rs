@@ -309,43 +309,6 @@ pub(crate) struct StoreGetOptions {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct QuarantinesOptions {
-    #[command(subcommand)]
-    pub(crate) command: Option<QuarantinesCommand>,
-    #[command(flatten)]
-    pub(crate) list: QuarantinesListOptions,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum QuarantinesCommand {
-    /// List the tools that are quarantined because their calls did not end
-    #[command(after_help = "Example:\n  quarterdeck quarantines list --format json")]
-    List(QuarantinesListOptions),
-    /// Lift the quarantine of a tool
-    #[command(after_help = "Example:\n  quarterdeck quarantines lift kb_search")]
-    Lift(QuarantinesLiftOptions),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct QuarantinesListOptions {
-    #[command(flatten)]
-    pub(crate) server: RunningServer,
-    /// How to report
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct QuarantinesLiftOptions {
-    /// The tool
-    #[arg(value_parser = parse_id)]
-    pub(crate) tool: String,
-    #[command(flatten)]
-    pub(crate) server: RunningServer,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct TasksOptions {
     #[command(subcommand)]
     pub(crate) command: Option<TasksCommand>,

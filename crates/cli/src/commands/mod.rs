@@ -23,7 +23,6 @@ pub(crate) mod health;
 pub(crate) mod kb;
 pub(crate) mod log_level;
 pub(crate) mod mcp;
-pub(crate) mod quarantines;
 pub(crate) mod registry;
 pub(crate) mod restore;
 pub(crate) mod serve;

@@ -311,7 +311,6 @@ fn planted_secrets_are_found_nowhere() {
         "/api/deck/sessions",
         "/api/deck/audit",
         "/api/deck/registry",
-        "/api/deck/quarantines",
     ] {
         let (status, body) = server.get(path);
         assert_eq!(status, 200, "{path}: {body}");

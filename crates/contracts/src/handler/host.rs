@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{BoxFuture, Context, HandlerFault, HandlerFiles, HostHealth, HostObserver};
+use super::{BoxFuture, Context, HandlerFault, HandlerFiles, HostObserver};
 use crate::{AnswerError, HandlerAnswer, Metadata, ToolError, UpstreamMonitor};
 
 /// Runs handlers of one kind. The registry does not know which host it is calling.
@@ -15,16 +15,6 @@ use crate::{AnswerError, HandlerAnswer, Metadata, ToolError, UpstreamMonitor};
 pub trait HandlerHost: Send + Sync {
     /// Gets a handler ready to run, once for each registry that is loaded.
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError>;
-
-    /// What the host has trouble with. A host that can always stop its handlers has none.
-    fn health(&self) -> HostHealth {
-        HostHealth::default()
-    }
-
-    /// Puts a handler back into service, as an operator wants it. False if it was not out of service.
-    fn lift_quarantine(&self, _tool_id: &str) -> bool {
-        false
-    }
 
     /// Lists the servers that run its handlers elsewhere. A host that runs them itself has none.
     fn upstreams(&self) -> Option<&dyn UpstreamMonitor> {
@@ -123,12 +113,6 @@ pub enum HostError {
     /// What it returned is not an answer.
     #[error("the handler's answer is malformed: {0}")]
     BadAnswer(#[from] AnswerError),
-    /// Its earlier calls did not end, so it is out of service for a while; nothing was run.
-    #[error("the handler is out of service: earlier calls of it did not end at their deadline")]
-    Quarantined {
-        /// When it may be tried again.
-        retry_after_ms: u64,
-    },
     /// The host has no room; nothing was run.
     #[error("too many calls are waiting")]
     Busy {
@@ -141,7 +125,7 @@ impl HostError {
     /// What an operator is told of it. `None` where the handler was not run and is not to blame.
     pub fn to_fault(&self) -> Option<HandlerFault> {
         match self {
-            Self::Quarantined { .. } | Self::Busy { .. } => None,
+            Self::Busy { .. } => None,
             Self::FailedToLoad(fault) => Some((**fault).clone()),
             Self::TimedOut { .. } => Some(HandlerFault::new(self.to_string()).with_hint(
                 "`timeoutMs` in schema.json is the hard stop; a handler that takes longer goes on in the background \

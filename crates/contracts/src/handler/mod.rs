@@ -3,12 +3,12 @@
 mod cancellation;
 mod capabilities;
 mod context;
+mod event;
 mod fault;
 mod host;
 mod inspect;
 mod native;
 mod provider;
-mod quarantine;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -23,12 +23,12 @@ pub use context::{
     CallFacts, CapabilityCall, CapabilityError, CapabilityErrorCode, Context, LogLevel, SessionFacts,
     ToolFacts,
 };
+pub use event::{HostEvent, HostObserver};
 pub use fault::{HandlerFault, SourceExcerpt, StackFrame};
 pub use host::{Handler, HandlerHost, HandlerToLoad, HostError, Limits, Precheck, PrecheckAnswer};
 pub use inspect::{FileType, Finding, FindingKind, HandlerSource, Inspection, Inspector, Position};
 pub use native::{NATIVE_KIND, NativeHandler};
 pub use provider::{CapabilityClient, CapabilityProvider, CapabilityRequest, CapabilityScope};
-pub use quarantine::{HostEvent, HostHealth, HostObserver, Quarantine, StuckCall};
 
 /// A future that is boxed because implementations of many types stand in one table.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

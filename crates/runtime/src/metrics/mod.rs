@@ -1,7 +1,6 @@
 //! What tools and models cost in time and in tokens.
 
 mod counters;
-mod hosts;
 mod mcp;
 mod model;
 mod node;
@@ -23,7 +22,6 @@ use quarterdeck_contracts::{ErrorType, Mode};
 use serde_json::{Map, Value, json};
 
 pub use counters::{Counters, MetricsSnapshot, Percentiles, ToolCounters};
-pub use hosts::host_health_json;
 pub use mcp::McpOutcome;
 use mcp::McpRequests;
 pub use model::ModelEvent;

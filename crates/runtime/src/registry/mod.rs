@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use quarterdeck_contracts::handler::{HandlerHost, HostHealth, HostObserver};
+use quarterdeck_contracts::handler::{HandlerHost, HostObserver};
 use quarterdeck_contracts::{Artifact, HandlerKind, UpstreamMonitor, UpstreamView};
 use tokio::sync::watch;
 
@@ -159,23 +159,11 @@ impl Registry {
         self.changes.send_modify(|changes| *changes += 1);
     }
 
-    /// Sets the observer of handlers that are taken out of service.
+    /// Sets the observer of what happens in the hosts.
     pub fn observe_hosts(&self, observer: &Arc<dyn HostObserver>) {
         for host in self.hosts.all() {
             host.observe(observer.clone());
         }
-    }
-
-    /// Stuck threads and quarantines of all hosts.
-    pub fn host_health(&self) -> HostHealth {
-        let mut health = HostHealth::default();
-        for host in self.hosts.all() {
-            let of_host = host.health();
-            health.stuck_threads += of_host.stuck_threads;
-            health.quarantines_total += of_host.quarantines_total;
-            health.quarantines.extend(of_host.quarantines);
-        }
-        health
     }
 
     /// The servers elsewhere of all hosts, by name.
@@ -184,12 +172,6 @@ impl Registry {
         let mut servers: Vec<_> = monitors.flat_map(UpstreamMonitor::list).collect();
         servers.sort_by(|one, other| one.name.cmp(&other.name));
         servers
-    }
-
-    /// Puts the handler of a tool back into service. False if it was not out of service.
-    pub fn lift_quarantine(&self, tool_id: &str) -> bool {
-        let lifted = self.hosts.all().filter(|host| host.lift_quarantine(tool_id));
-        lifted.count() > 0
     }
 
     /// What a session pins that no rule of the rollout is about: a cheap shared reference that never changes.

@@ -9,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use quarterdeck_alerts::MessageCounts;
 use quarterdeck_contracts::ErrorType;
-use quarterdeck_runtime::host_health_json;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -51,7 +50,6 @@ struct MetricsShape {
     audit: Numbers,
     /// Requests of MCP clients.
     mcp: McpTotalsShape,
-    handlers: Numbers,
     /// By name of the MCP server.
     upstreams: BTreeMap<String, UpstreamTotalsShape>,
     #[schemars(flatten)]
@@ -169,11 +167,9 @@ pub(super) async fn get(
         return Ok((kind, prometheus_text(&app)).into_response());
     }
     let metrics = app.orchestrator.metrics();
-    let health = app.registry.host_health();
     let upstreams = app.operations.upstreams();
     let mut numbers = metrics.json();
     let memory = app.text.memory_use();
-    numbers["handlers"] = host_health_json(&health);
     numbers["upstreams"] = metrics.upstreams_json(&upstreams);
     numbers["node"] = app.orchestrator.node_metrics_json();
     for model in app.text.models() {
@@ -191,7 +187,6 @@ pub(super) async fn get(
 /// All series, as Prometheus and the alert rules read them.
 pub(crate) fn prometheus_text(app: &App) -> String {
     let metrics = app.orchestrator.metrics();
-    metrics.set_host_health(&app.registry.host_health());
     metrics.set_upstreams(&app.operations.upstreams());
     set_own_metrics(app);
     set_alarm_metrics(app);
@@ -260,7 +255,6 @@ pub(super) fn describe() -> Operation {
         "mcp": { "requests": { "tools/list": { "ok": 12 }, "tools/call": { "ok": 310, "tool_error": 4 } } },
         "sessions": { "active": 3, "text": 2, "voice": 1, "total": 41 },
         "audit": { "lostLines": 0 },
-        "handlers": { "stuckThreads": 0, "quarantined": 0, "quarantinesTotal": 0 },
         "upstreams": { "weather": {
             "calls": { "answered": 409, "timed_out": 3 }, "refusedRequests": { "sampling": 1 },
             "latency": { "avg": 97.0, "p50": 84, "p95": 310, "p99": 620 },

@@ -40,7 +40,6 @@ export async function request(path, options = {}) {
  *
  * @typedef {{
  *   alarms: Api.AlarmList, audit: Api.AuditPage, blocks: Api.BlockList, mcp: Api.UpstreamList, nodes: Api.NodeList, overview: Api.Overview,
- *   quarantines: Api.QuarantineList,
  *   registry: Api.RegistryView, series: Api.Series, sessions: Api.SessionList, tasks: Api.DeckTaskList,
  *   versions: Api.VersionList
  * }} Responses

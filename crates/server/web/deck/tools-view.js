@@ -5,7 +5,6 @@ import { fill, h } from '../shared/dom.js';
 import { AlarmsView } from './alarms-view.js';
 import { get } from './api.js';
 import { modelTroubleCard } from './model-trouble-card.js';
-import { QuarantinesView } from './quarantines-view.js';
 import { Series } from './series.js';
 import { TasksView } from './tasks-view.js';
 import { View } from './view.js';
@@ -20,7 +19,6 @@ class ToolsView extends View {
   #glance = h('dl', { class: 'glance', 'data-testid': 'glance' });
   #table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Tools' });
   #alarms = new AlarmsView();
-  #quarantines = new QuarantinesView();
   #tasks = new TasksView();
   #heading = h('h2', { 'data-testid': 'chart-heading' });
   #charts = [new Chart(), new Chart(), new Chart()];
@@ -43,7 +41,6 @@ class ToolsView extends View {
       this.#trouble,
       this.#alarms,
       this.#glance,
-      this.#quarantines,
       h(
         'section',
         {},
@@ -71,7 +68,6 @@ class ToolsView extends View {
       get('overview'),
       get('series', { range: series.range, after: series.after }),
       this.#alarms.refresh(),
-      this.#quarantines.refresh(),
       this.#tasks.refresh(),
     ]);
     series.add(columns);

@@ -14,7 +14,6 @@ mod mcp;
 mod nodes;
 mod overview;
 mod playground;
-mod quarantines;
 mod registry;
 mod rollout;
 mod series;
@@ -65,8 +64,6 @@ pub(super) fn routes() -> Vec<Route> {
         Route::at("/api/deck/rollout").post(rollout::post, rollout::describe()),
         Route::at("/api/deck/blocks").get(blocks::list, blocks::describe_list()),
         Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
-        Route::at("/api/deck/quarantines").get(quarantines::list, quarantines::describe_list()),
-        Route::at("/api/deck/quarantines/{id}").delete(quarantines::delete, quarantines::describe_delete()),
         Route::at("/api/deck/mcp").get(mcp::list, mcp::describe()),
         Route::at("/api/deck/nodes").get(nodes::list, nodes::describe()),
         Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list()),
