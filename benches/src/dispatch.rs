@@ -171,7 +171,7 @@ impl World {
     }
 }
 
-fn definition(parameters: &Value) -> Value {
+pub(crate) fn definition(parameters: &Value) -> Value {
     json!({
         "toolId": "kb_search", "version": "1.0.0", "description": "Looks something up.", "category": "retrieval",
         "sideEffects": "read_only", "idempotent": true, "requiresConfirmation": false,

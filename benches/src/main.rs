@@ -2,6 +2,7 @@
 //!
 //! usage: `quarterdeck-benches build|validate|obj|text|session|disk|idle|js|js-rest|js-turns|js-json|js-compute [FIXTURES] [CALLS]`
 //!
+//! `js-parked` tells the memory of a call that waits, `js-loops` how ordinary calls fare beside endless ones.
 //! `load PORT STREAMS TOKENS PID [PATH]` is the client of `scripts/bench-server`.
 //! `relay PORT UPSTREAM_PORT` is the voice agent for the load generator of `scripts/bench-voice`, without an ear of its own;
 //! `relay-with-ear` is the same with one, as calls have it by default.
@@ -22,6 +23,7 @@ mod build;
 mod cluster_load;
 mod commits;
 mod dispatch;
+mod engine;
 mod fixtures;
 mod knowledge;
 mod load;
@@ -64,6 +66,8 @@ fn main() {
             let (port, engines) = (number(1) as u16, number(2) as u16);
             return println!("{}", pipeline_load::run(port, engines, number(3), number(4)));
         }
+        ("js-parked", _) => return println!("{}", engine::parked()),
+        ("js-loops", _) => return println!("{}", engine::beside_loops()),
         ("cluster-load", Some(ports)) => return cluster_load(ports, &arguments[2..]),
         ("scale", costs) => {
             let told = scale::run(costs.map(String::as_str), arguments.get(2).map(String::as_str));

@@ -78,9 +78,6 @@ fn compile_command(clang: &Path, sources: &Path) -> Command {
         .arg(sources.join("vendor/wasi-libc/include"))
         .arg("-I")
         .arg(sources.join("quickjs"));
-    if env::var_os("CARGO_FEATURE_BROKEN_GUEST").is_some() {
-        compile.arg("-DQUARTERDECK_BROKEN_GUEST");
-    }
     compile
 }
 

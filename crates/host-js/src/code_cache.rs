@@ -7,12 +7,15 @@ use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use quarterdeck_contracts::sha256;
 use wasmtime::{Engine, Module};
 
 /// Length of a digest as text.
 const DIGEST_BYTES: usize = 64;
+/// How long code is kept that nobody has written again: that of releases that were replaced.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A folder for compiled code.
 pub(crate) struct CodeCache(Option<PathBuf>);
@@ -125,7 +128,19 @@ fn keep(path: &Path, code: &[u8]) -> io::Result<()> {
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
+    remove_old(path);
     written
+}
+
+/// Removes what has not been written for a month, beside the file that was written now. What is missed costs disk, and no more.
+fn remove_old(written: &Path) {
+    let Some(entries) = written.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return };
+    for entry in entries.flatten() {
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|at| at.elapsed().ok());
+        if entry.path() != written && age.is_some_and(|age| age > KEPT_FOR) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(all(test, unix))]
@@ -190,6 +205,20 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(load(&engine, &file).is_none());
+    }
+
+    #[test]
+    fn code_of_releases_that_were_replaced_goes_after_a_month() {
+        let folder = Folder::new("old");
+        fs::create_dir(&folder.0).unwrap();
+        let (old, recent) = (folder.0.join("old.code"), folder.0.join("recent.code"));
+        for path in [&old, &recent] {
+            fs::write(path, "").unwrap();
+        }
+        let long_ago = fs::metadata(&old).unwrap().modified().unwrap() - KEPT_FOR - Duration::from_secs(60);
+        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
+        CodeCache::in_folder(&folder.0).module(&Engine::default(), MODULE).unwrap();
+        assert!(!old.exists() && recent.exists());
     }
 
     #[test]

@@ -103,6 +103,12 @@ impl Drop for JsHost {
 
 impl HandlerHost for JsHost {
     fn load(&self, handler: HandlerToLoad<'_>) -> Result<Arc<dyn Handler>, HostError> {
+        Ok(Arc::new(self.loaded(handler)?))
+    }
+}
+
+impl JsHost {
+    fn loaded(&self, handler: HandlerToLoad<'_>) -> Result<JsHandler, HostError> {
         let program = Arc::new(Program::compile(handler, &self.config)?);
         // What is wrong with its top level is told now. The image is made again for the first call: a server has many handlers
         // that nobody calls, and each image takes half a megabyte.
@@ -119,7 +125,7 @@ impl HandlerHost for JsHost {
             of_handler: CallCount::default(),
             of_host: self.calls.clone(),
         };
-        Ok(Arc::new(JsHandler { program, calls, engine_code: code, code: OnceLock::new() }))
+        Ok(JsHandler { program, calls, engine_code: code, code: OnceLock::new() })
     }
 }
 
@@ -165,3 +171,6 @@ impl Handler for JsHandler {
         self.calls.run(code, args, context, limits, read)
     }
 }
+
+#[cfg(test)]
+mod tests;
