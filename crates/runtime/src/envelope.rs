@@ -123,7 +123,7 @@ pub(crate) fn failed_midway(tool: &str, cause: &str) -> ToolError {
 pub(crate) fn confirmation_required(tool: &str, request: Option<&ConfirmationRequest>) -> ToolError {
     let message = format!("The user must approve {tool} first.");
     ToolError {
-        confirmation_request: request.cloned().map(ConfirmationRequest::without_secrets),
+        confirmation_request: request.cloned().map(|request| Box::new(request.without_secrets())),
         ..refusal_error(ErrorType::ConfirmationRequired, message)
     }
     .with_suggestion("Tell the user that their approval is pending, and go on; you will be told the outcome.")
