@@ -171,7 +171,8 @@ impl SessionData {
     pub(crate) fn next_call_id(&mut self, call: &Call) -> Arc<str> {
         let ids = &mut self.call_ids;
         ids.count += 1;
-        let own_id = || format!("{}{}", ids.prefix, ids.count).into();
+        // Without the machinery of `format!`, which takes longer than to enter the call into the ledger.
+        let own_id = || [&*ids.prefix, &ids.count.to_string()].concat().into();
         call.id.as_deref().map_or_else(own_id, Arc::from)
     }
 
