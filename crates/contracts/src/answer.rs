@@ -9,10 +9,6 @@ use crate::{Meta, RequestedIntent, ToolError, ToolResponse};
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "outcomes are handled one at a time, and a box would be in every match"
-)]
 pub enum Outcome {
     /// It did what was asked; `null` for a pure side effect.
     Success(Value),

@@ -185,9 +185,9 @@ pub struct ToolError {
     /// How often to try again at the most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries: Option<u32>,
-    /// The question to the user; only with CONFIRMATION_REQUIRED.
+    /// The question to the user; only with CONFIRMATION_REQUIRED. Boxed, because every answer has the room for an error.
     #[serde(rename = "confirmation_request", skip_serializing_if = "Option::is_none")]
-    pub confirmation_request: Option<ConfirmationRequest>,
+    pub confirmation_request: Option<Box<ConfirmationRequest>>,
 }
 
 impl ToolError {
@@ -228,7 +228,8 @@ impl ToolError {
     /// The same error without what only the user may hold.
     pub fn for_model(&self) -> Self {
         let mut copy = self.clone();
-        copy.confirmation_request = copy.confirmation_request.map(ConfirmationRequest::without_secrets);
+        copy.confirmation_request =
+            copy.confirmation_request.map(|request| Box::new(request.without_secrets()));
         copy
     }
 }
@@ -249,7 +250,7 @@ struct WireError {
     retry_after_ms: Option<u64>,
     max_retries: Option<u32>,
     #[serde(rename = "confirmation_request")]
-    confirmation_request: Option<ConfirmationRequest>,
+    confirmation_request: Option<Box<ConfirmationRequest>>,
 }
 
 impl<'de> Deserialize<'de> for ToolError {

@@ -66,7 +66,7 @@ impl Confirmations {
 pub(crate) fn asked(answer: &Answer) -> Option<&ConfirmationRequest> {
     match &answer.response.outcome {
         Outcome::Failure(error) if error.kind == ErrorType::ConfirmationRequired => {
-            error.confirmation_request.as_ref()
+            error.confirmation_request.as_deref()
         }
         _ => None,
     }

@@ -114,7 +114,7 @@ pub(crate) fn failed_midway(tool: &str, cause: &str) -> ToolError {
 pub(crate) fn confirmation_required(tool: &str, request: Option<&ConfirmationRequest>) -> ToolError {
     let message = format!("The user must approve {tool} first.");
     ToolError {
-        confirmation_request: request.cloned().map(ConfirmationRequest::without_secrets),
+        confirmation_request: request.cloned().map(|request| Box::new(request.without_secrets())),
         ..refusal_error(ErrorType::ConfirmationRequired, message)
     }
     .with_suggestion("Tell the user that their approval is pending, and go on; you will be told the outcome.")
@@ -219,27 +219,23 @@ pub(crate) fn meta(
 pub(crate) fn timestamp(now: SystemTime) -> String {
     let now = Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH);
     let civil = Offset::UTC.to_datetime(now);
-    let mut text = String::with_capacity(24);
     // Every answer has one, and the machinery of `format!` takes longer than all the rest of stamping it.
-    for (value, digits, after) in [
-        (civil.year().unsigned_abs().into(), 4, '-'),
-        (civil.month().unsigned_abs().into(), 2, '-'),
-        (civil.day().unsigned_abs().into(), 2, 'T'),
-        (civil.hour().unsigned_abs().into(), 2, ':'),
-        (civil.minute().unsigned_abs().into(), 2, ':'),
-        (civil.second().unsigned_abs().into(), 2, '.'),
-        (civil.millisecond().unsigned_abs().into(), 3, 'Z'),
-    ] {
-        push_digits(&mut text, value, digits);
-        text.push(after);
-    }
-    text
+    let mut text = *b"YYYY-MM-DDThh:mm:ss.mmmZ";
+    write_digits(&mut text[0..4], civil.year().unsigned_abs());
+    write_digits(&mut text[5..7], civil.month().unsigned_abs().into());
+    write_digits(&mut text[8..10], civil.day().unsigned_abs().into());
+    write_digits(&mut text[11..13], civil.hour().unsigned_abs().into());
+    write_digits(&mut text[14..16], civil.minute().unsigned_abs().into());
+    write_digits(&mut text[17..19], civil.second().unsigned_abs().into());
+    write_digits(&mut text[20..23], civil.millisecond().unsigned_abs());
+    std::str::from_utf8(&text).expect("digits and letters are ASCII").to_owned()
 }
 
-fn push_digits(text: &mut String, value: u32, digits: u32) {
-    for place in (0..digits).rev() {
-        let digit = value / 10_u32.pow(place) % 10;
-        text.push(char::from(b'0' + digit as u8));
+/// Fills a place with the digits of a number, the last of them last.
+fn write_digits(place: &mut [u8], mut number: u16) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
     }
 }
 

@@ -16,7 +16,8 @@ use crate::redact::Secrets;
 /// log even when the handler writes it there.
 pub(crate) struct GuardedContext {
     inner: Arc<dyn Context>,
-    facts: CallFacts,
+    /// Where they differ from those of the context within.
+    facts: Option<CallFacts>,
     secrets: Secrets,
     signal: CancellationToken,
     /// The host knows more of a fault than what is told of its error afterwards.
@@ -27,7 +28,7 @@ impl GuardedContext {
     /// `signal` is cancelled when this execution should stop.
     pub(crate) fn around(
         inner: Arc<dyn Context>,
-        facts: CallFacts,
+        facts: Option<CallFacts>,
         secrets: Secrets,
         signal: CancellationToken,
     ) -> Arc<dyn Context> {
@@ -37,7 +38,7 @@ impl GuardedContext {
 
 impl Context for GuardedContext {
     fn facts(&self) -> &CallFacts {
-        &self.facts
+        self.facts.as_ref().unwrap_or_else(|| self.inner.facts())
     }
 
     fn now(&self) -> SystemTime {
@@ -84,7 +85,7 @@ impl Context for GuardedContext {
     }
 
     fn request(&self, call: CapabilityCall) -> BoxFuture<Result<Value, CapabilityError>> {
-        if call.capability.is_always_granted() || self.facts.capabilities.contains(&call.capability) {
+        if call.capability.is_always_granted() || self.facts().capabilities.contains(&call.capability) {
             return self.inner.request(call);
         }
         let line = format!("\"capabilities\": [\"{}\"]", call.capability.as_str());

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -84,7 +85,7 @@ impl Handler for Loaded {
 /// Runs to the deadline. A panic ends the call.
 async fn guarded<T>(running: impl Future<Output = T>, limits: Limits) -> Result<T, HostError> {
     // The first poll runs inside the guard too: a handler may panic before it first waits.
-    let running = AssertUnwindSafe(running).catch_unwind();
+    let running = pin!(AssertUnwindSafe(running).catch_unwind());
     match tokio::time::timeout(limits.timeout, running).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(panic)) => Err(HostError::Crashed(describe(&*panic))),

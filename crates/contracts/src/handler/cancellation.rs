@@ -1,7 +1,7 @@
 //! Tells a handler that its call should stop.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 
 use serde_json::json;
@@ -36,12 +36,18 @@ impl CancelReason {
 /// its tool does not write.
 #[derive(Debug, Clone, Default)]
 pub struct CancellationToken {
-    state: Arc<Mutex<TokenState>>,
+    state: Arc<TokenState>,
 }
 
 #[derive(Debug, Default)]
 struct TokenState {
-    reason: Option<CancelReason>,
+    /// Set under the lock, so that none who waits is missed; read without it, because each call asks for it many times.
+    reason: OnceLock<CancelReason>,
+    waiters: Mutex<Waiters>,
+}
+
+#[derive(Debug, Default)]
+struct Waiters {
     /// Those that wait for it, by the number that each was given.
     waiting: Vec<(u64, Waker)>,
     next_waiter: u64,
@@ -51,12 +57,11 @@ impl CancellationToken {
     /// Asks the call to stop. The first reason counts; `false` if there was one.
     pub fn cancel(&self, reason: CancelReason) -> bool {
         let waiting = {
-            let mut state = self.lock();
-            if state.reason.is_some() {
+            let mut waiters = self.lock();
+            if self.state.reason.set(reason).is_err() {
                 return false;
             }
-            state.reason = Some(reason);
-            std::mem::take(&mut state.waiting)
+            std::mem::take(&mut waiters.waiting)
         };
         waiting.into_iter().for_each(|(_, waker)| waker.wake());
         true
@@ -64,7 +69,7 @@ impl CancellationToken {
 
     /// Why the call should stop, if it should.
     pub fn reason(&self) -> Option<CancelReason> {
-        self.lock().reason
+        self.state.reason.get().copied()
     }
 
     /// Whether the call should stop.
@@ -92,8 +97,8 @@ impl CancellationToken {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, TokenState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Waiters> {
+        self.state.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,17 +111,17 @@ struct Waiter<'a> {
 
 impl Waiter<'_> {
     fn poll(&mut self, waker: &Waker) -> Poll<CancelReason> {
-        let mut state = self.token.lock();
-        if let Some(reason) = state.reason {
+        let mut waiters = self.token.lock();
+        if let Some(reason) = self.token.reason() {
             return Poll::Ready(reason);
         }
         let number = *self.number.get_or_insert_with(|| {
-            state.next_waiter += 1;
-            state.next_waiter
+            waiters.next_waiter += 1;
+            waiters.next_waiter
         });
-        match state.waiting.iter_mut().find(|(waiting, _)| *waiting == number) {
+        match waiters.waiting.iter_mut().find(|(waiting, _)| *waiting == number) {
             Some((_, known)) => known.clone_from(waker),
-            None => state.waiting.push((number, waker.clone())),
+            None => waiters.waiting.push((number, waker.clone())),
         }
         Poll::Pending
     }

@@ -223,7 +223,7 @@ fn error_types_have_their_names_and_statuses() {
 #[test]
 fn the_copy_for_a_model_has_neither_token_nor_code() {
     let mut error = ToolError::new(ErrorType::ConfirmationRequired, "The user must approve this.");
-    error.confirmation_request = Some(ConfirmationRequest {
+    error.confirmation_request = Some(Box::new(ConfirmationRequest {
         token: Some(ConfirmationToken::new("s3cret")),
         expires: 1,
         tool: "calendar_create_event".into(),
@@ -232,7 +232,7 @@ fn the_copy_for_a_model_has_neither_token_nor_code() {
         reason: None,
         confirm_by: ConfirmBy::Code,
         code: Some(ConfirmationCode::new(4711)),
-    });
+    }));
     let response = HandlerAnswer::failure(error).stamp(meta());
     let (whole, for_model) = (json!(response).to_string(), json!(response.for_model()).to_string());
     for secret in ["s3cret", "4711"] {

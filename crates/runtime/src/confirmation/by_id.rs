@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::decision::{ConfirmationDecision, DecisionSource};
 use super::resolve::resolve;
-use crate::ledger::content;
+use crate::ledger::CallContent;
 use crate::session::{Answer, PendingConfirmation, Session};
 
 /// Names a confirmation. It is the hash of the token, which it does not reveal.
@@ -43,7 +43,11 @@ pub struct OpenConfirmation {
 
 /// Tool and arguments as one text, however the arguments are written; absent ones are `null` or `{}`.
 pub fn call_content(tool: &str, args: &Value) -> Arc<str> {
-    if args.is_null() { content(tool, &Value::Object(Map::new())) } else { content(tool, args) }
+    let content = match args {
+        Value::Null => CallContent::new(tool, &Value::Object(Map::new())),
+        args => CallContent::new(tool, args),
+    };
+    content.text().clone()
 }
 
 impl Session {
@@ -99,7 +103,7 @@ impl Session {
         Some(OpenConfirmation {
             id: ConfirmationId(pending.hash.clone()),
             call_id: pending.call_id.clone(),
-            content: pending.content.clone(),
+            content: pending.content.text().clone(),
             request: pending.request.clone()?.without_secrets(),
             time_left: shared.until_deadline(&pending.hash),
         })

@@ -7,7 +7,8 @@
 mod schedule;
 
 pub use schedule::{
-    EstimateSource, LatencyEstimate, LatencyFacts, Schedule, ScheduleReason, ScheduledCall, schedule,
+    EstimateSource, LatencyEstimate, LatencyFacts, Schedule, ScheduleReason, ScheduledCall, is_scheduled,
+    schedule,
 };
 
 #[cfg(test)]

@@ -95,10 +95,15 @@ pub struct ScheduledCall {
     pub left_ms: Option<u64>,
 }
 
-/// Decides how a call is waited for. Only a caller waits in silence: calls of text sessions, and those that a tool makes,
-/// are not scheduled.
+/// Whether it is decided how a call is waited for. Only a caller waits in silence: calls of text sessions, and those that a
+/// tool makes, are not scheduled.
+pub fn is_scheduled(mode: Mode, is_nested: bool) -> bool {
+    mode == Mode::Voice && !is_nested
+}
+
+/// Decides how a call is waited for; nothing for one that is not scheduled.
 pub fn schedule(facts: &LatencyFacts) -> Option<ScheduledCall> {
-    if facts.mode != Mode::Voice || facts.is_nested {
+    if !is_scheduled(facts.mode, facts.is_nested) {
         return None;
     }
     let LatencyEstimate { p50_ms, p95_ms, source } = facts.estimate;

@@ -8,7 +8,7 @@ use quarterdeck_contracts::handler::{CancelReason, CancellationToken};
 use quarterdeck_contracts::{ConfirmationRequest, ToolResponse};
 use tokio::sync::Notify;
 
-use super::hash_key;
+use super::{CallContent, hash_key};
 use crate::gates::Trace;
 
 /// How far a call has come. It only ever moves forward.
@@ -32,6 +32,8 @@ pub(crate) struct Entry {
     key: OnceLock<Arc<str>>,
     /// Whether the store knows of it.
     pub(crate) is_saved: AtomicBool,
+    /// Whether the ledger has had it in its list of reads, so that it may have to be taken out of it first.
+    pub(super) is_listed: AtomicBool,
     /// Whether the ledger has forgotten it, so that it need not be stored.
     pub(crate) is_forgotten: AtomicBool,
     phase: AtomicU8,
@@ -68,8 +70,7 @@ pub(crate) struct CallIdentity {
     /// Which of several equal calls of the turn it is.
     pub(crate) nth: u32,
     pub(crate) tool: Arc<str>,
-    /// Tool and canonical arguments: what makes two calls equal.
-    pub(crate) content: Arc<str>,
+    pub(crate) content: CallContent,
     pub(crate) turn: u64,
     pub(crate) writes: bool,
 }
@@ -88,6 +89,7 @@ impl Entry {
             identity,
             key: OnceLock::new(),
             is_saved: AtomicBool::new(false),
+            is_listed: AtomicBool::new(false),
             is_forgotten: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Admitted as u8),
             started_version: AtomicU64::new(0),

@@ -11,6 +11,7 @@ mod turn;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use quarterdeck_contracts::ToolResponse;
 
@@ -18,7 +19,7 @@ pub use empty_result::is_empty_result;
 pub use entry::Phase;
 pub(crate) use entry::{CallIdentity, CallUpdate, Entry};
 use history::TurnHistory;
-pub(crate) use keys::{content, hash_key};
+pub(crate) use keys::{CallContent, hash_key};
 pub(crate) use slow::SlowCalls;
 pub(crate) use turn::{Turn, TurnFacts};
 
@@ -28,16 +29,16 @@ use crate::metrics::TrackedTurns;
 /// How many refusals are remembered for their ids.
 const MAX_REFUSALS: usize = 200;
 
-/// A map whose keys are hashed fast and from a random seed: a call's content is long, and looked up several times.
+/// A map whose keys are hashed fast and from a random seed.
 type Map<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 pub(crate) struct Ledger {
     turns: TurnHistory,
     /// The calls of this turn, by content.
-    by_content: Map<Arc<str>, Arc<Entry>>,
+    by_content: Map<CallContent, Arc<Entry>>,
     by_provider_id: Map<Arc<str>, KnownCall>,
     /// Writes whose answers were not delivered yet, by content.
-    undelivered_writes: Map<Arc<str>, Arc<Entry>>,
+    undelivered_writes: Map<CallContent, Arc<Entry>>,
     /// Calls that do not write, the least recently used first.
     reads: VecDeque<Arc<Entry>>,
     refusals: VecDeque<Arc<str>>,
@@ -52,7 +53,7 @@ pub(crate) struct Ledger {
 #[derive(Clone)]
 pub(crate) enum KnownCall {
     Call(Arc<Entry>),
-    Refusal { content: Arc<str>, response: Arc<ToolResponse>, turn: u64 },
+    Refusal { content: CallContent, response: Arc<ToolResponse>, turn: u64 },
 }
 
 impl Ledger {
@@ -134,7 +135,7 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn duplicate(&self, content: &str) -> Duplicate {
+    pub(crate) fn duplicate(&self, content: &CallContent) -> Duplicate {
         if self.by_content.contains_key(content) {
             Duplicate::InTurn
         } else if self.undelivered_writes.contains_key(content) {
@@ -161,14 +162,14 @@ impl Ledger {
     }
 
     /// The equal call of this turn, or the undelivered write of an earlier one.
-    pub(crate) fn find_equal(&mut self, content: &str) -> Option<Arc<Entry>> {
+    pub(crate) fn find_equal(&mut self, content: &CallContent) -> Option<Arc<Entry>> {
         let entry = self.by_content.get(content).or_else(|| self.undelivered_writes.get(content)).cloned()?;
         self.touch(&entry);
         Some(entry)
     }
 
     /// The equal call of this turn, while it has no answer.
-    pub(crate) fn find_unanswered(&self, content: &str) -> Option<Arc<Entry>> {
+    pub(crate) fn find_unanswered(&self, content: &CallContent) -> Option<Arc<Entry>> {
         self.by_content.get(content).filter(|entry| entry.answer().is_none()).cloned()
     }
 
@@ -185,7 +186,9 @@ impl Ledger {
             return None;
         }
         // A call that waited for approval is inserted a second time when it runs.
-        self.reads.retain(|other| !Arc::ptr_eq(other, &entry));
+        if entry.is_listed.swap(true, Ordering::Relaxed) {
+            self.reads.retain(|other| !Arc::ptr_eq(other, &entry));
+        }
         self.reads.push_back(entry);
         let oldest = (self.reads.len() > self.max_remembered_calls).then(|| self.reads.pop_front())??;
         self.unlink(&oldest);
@@ -196,7 +199,7 @@ impl Ledger {
     pub(crate) fn remember_refusal(
         &mut self,
         provider_id: &str,
-        content: Arc<str>,
+        content: CallContent,
         response: Arc<ToolResponse>,
         turn: u64,
     ) -> Option<Arc<str>> {

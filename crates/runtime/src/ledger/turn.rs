@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Map, hash_key};
+use super::{CallContent, Map, hash_key};
 use crate::policy::Budgets;
 
 /// Beyond so many different calls in a turn, further ones are not counted apart; the budget is spent by then.
@@ -35,7 +35,7 @@ pub(crate) struct Turn {
     pub(crate) user_words: Arc<str>,
     /// How long handlers have run.
     pub(crate) tool_time: Duration,
-    seen: Map<Arc<str>, u32>,
+    seen: Map<CallContent, u32>,
     /// The same of calls that another node has seen, by their keys.
     seen_before: BTreeMap<String, u32>,
     empty: Map<Arc<str>, u32>,
@@ -128,7 +128,7 @@ impl Turn {
     }
 
     /// How many equal calls this turn has seen.
-    pub(crate) fn seen(&self, content: &str) -> u32 {
+    pub(crate) fn seen(&self, content: &CallContent) -> u32 {
         self.seen.get(content).copied().unwrap_or_else(|| self.count_before(content))
     }
 
@@ -139,7 +139,7 @@ impl Turn {
         self.seen_before.get(&*hash_key(content, self.number, 0)).copied().unwrap_or(0)
     }
 
-    pub(crate) fn count_seen(&mut self, content: &Arc<str>) {
+    pub(crate) fn count_seen(&mut self, content: &CallContent) {
         if let Some(count) = self.seen.get_mut(content) {
             *count += 1;
         } else if self.seen.len() < MAX_DISTINCT_CALLS {

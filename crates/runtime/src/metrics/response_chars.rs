@@ -35,12 +35,13 @@ fn json_chars(value: &Value) -> usize {
 
 /// The characters of a string with its quotes and escapes.
 fn quoted(text: &str) -> usize {
-    // Counted with sums over all bytes, which the compiler does many at a time; hardly any string has an escape.
-    let count = |is: fn(u8) -> bool| text.bytes().map(|byte| usize::from(is(byte))).sum::<usize>();
-    let continues = count(|byte| (0x80..0xc0).contains(&byte));
-    let escaped = count(|byte| (byte < b' ') | (byte == b'"') | (byte == b'\\'));
-    let escapes = if escaped == 0 { 0 } else { text.bytes().map(longer_by).sum() };
-    2 + text.len() - continues + escapes
+    // Most strings are plain: each byte is a character, and none is escaped. The fold looks at every byte, which lets the
+    // compiler look at many at once.
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\') | !byte.is_ascii();
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        return 2 + text.len();
+    }
+    2 + text.chars().count() + text.bytes().map(longer_by).sum::<usize>()
 }
 
 /// By how much an escape is longer than its character.

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::envelope::{cancelled, internal_fault, outcome_unknown, replayed};
 use crate::gates::{Clamped, Duplicate, Trace};
 use crate::latency::Schedule;
-use crate::ledger::{CallIdentity, Entry, content};
+use crate::ledger::{CallContent, CallIdentity, Entry};
 use crate::session::{AuditRecord, SessionCore, SessionData};
 use crate::tasks::Task;
 
@@ -71,7 +71,7 @@ impl ToolCall {
         let provider_id = call.stable_id().map(Arc::from);
         let Call { name, args, origin, .. } = call;
         let args = if args.is_null() { Value::Object(Map::new()) } else { args };
-        let content = content(&name, &args);
+        let content = CallContent::new(&name, &args);
         // Only a tool that means each of several equal calls is admitted with an equal one before it.
         let nth = match data.ledger.duplicate(&content) {
             Duplicate::No => 0,

@@ -83,15 +83,15 @@ impl CallContext {
                 (clamped.parameter.to_owned(), json!({ "asked": clamped.asked, "given": clamped.given }))
             })
             .collect::<BTreeMap<_, _>>();
+        let (tool, blank) = (core.snapshot.find(&call.entry.tool), &core.shared.blank_tool);
         let facts = CallFacts {
             client_id: core.client.clone(),
             mode: core.mode,
             call_id: call.entry.call_id.clone(),
-            // The registry fills in the tool's own part from the definition.
-            tool: core.shared.blank_tool.facts.clone(),
+            tool: tool.map_or_else(|| blank.facts.clone(), |tool| tool.facts.clone()),
             session,
             clamped,
-            capabilities: core.shared.blank_tool.capabilities.clone(),
+            capabilities: tool.map_or_else(|| blank.capabilities.clone(), |tool| tool.capabilities.clone()),
             seen: call.seen.as_deref().cloned().unwrap_or_default(),
         };
         let mut ancestors = call.ancestors.clone();

@@ -1,5 +1,6 @@
 //! The handler, run with retries where that is safe and may help.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use crate::session::SessionCore;
 const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
 
 /// Runs the handler to its response, and what it wants done with it.
-pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (ToolResponse, Effects) {
+pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (Box<ToolResponse>, Effects) {
     let started = Instant::now();
     let mut retries = 0;
     loop {
@@ -25,10 +26,12 @@ pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (To
         let Some(tool) = core.snapshot.find(&call.entry.tool) else {
             // It was found when the call was admitted, and a snapshot does not change.
             let error = outcome_unknown(&call.entry.tool);
-            return (core.snapshot.refuse(&call.entry.tool, error, core.now()), context.take_effects());
+            let response = core.snapshot.refuse(&call.entry.tool, error, core.now());
+            return (Box::new(response), context.take_effects());
         };
         let args = arguments(core, tool, call, retries);
-        let running = core.snapshot.run(tool, args, context.clone());
+        // Pinned here: each future that it is handed to would have the room for another copy of it.
+        let running = pin!(core.snapshot.run(tool, args, context.clone()));
         let answered = unless_cancelled(call, running).await;
         let effects = context.take_effects();
         let mut response = answered.unwrap_or_else(|| {
@@ -36,9 +39,9 @@ pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (To
                 true => stopped(&call.entry.tool, !effects.is_contained),
                 false => cancelled(&call.entry.tool),
             };
-            core.snapshot.refuse(&call.entry.tool, error, core.now())
+            Box::new(core.snapshot.refuse(&call.entry.tool, error, core.now()))
         });
-        if let Some(pause) = pause_before_retry(core, call, &response, retries, started.elapsed()) {
+        if let Some(pause) = pause_before_retry(core, call, &response, retries, started) {
             // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
             unless_cancelled(call, tokio::time::sleep(pause)).await;
             retries += 1;
@@ -70,7 +73,7 @@ async fn unless_cancelled<T>(call: &ToolCall, running: impl Future<Output = T>) 
 }
 
 async fn unless<T, U>(running: impl Future<Output = T>, stop: impl Future<Output = U>) -> Option<T> {
-    match select(std::pin::pin!(running), std::pin::pin!(stop)).await {
+    match select(pin!(running), pin!(stop)).await {
         Either::Left((output, _)) => Some(output),
         Either::Right(_) => None,
     }
@@ -106,7 +109,7 @@ fn pause_before_retry(
     call: &ToolCall,
     response: &ToolResponse,
     retries: u32,
-    elapsed: Duration,
+    started: Instant,
 ) -> Option<Duration> {
     let Outcome::Failure(error) = &response.outcome else { return None };
     let metadata = core.snapshot.find(&call.entry.tool)?.metadata();
@@ -130,7 +133,7 @@ fn pause_before_retry(
         Some(turn) => Duration::from_millis(turn).saturating_sub(core.lock().ledger.turn().tool_time),
         None => MAX_RETRY_TIME,
     };
-    (elapsed + pause <= time_left).then_some(pause)
+    (started.elapsed() + pause <= time_left).then_some(pause)
 }
 
 fn may_be_retried(metadata: &Metadata, error: &ToolError) -> bool {

@@ -35,6 +35,7 @@ mod task_rows;
 mod tool_span;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -61,18 +62,8 @@ const MAX_RUNS: usize = 4;
 /// Takes an admitted call to its answer. It always gets one.
 pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {
     let started = Instant::now();
-    let steps = async {
-        if !call.entry.start() {
-            return Some(CallOutcome::cancelled(core, &call));
-        }
-        match reserve(core, &mut call).await {
-            Reservation::Granted if call.task.is_some() => None,
-            Reservation::Granted => Some(execute_and_record(core, &mut call).await),
-            Reservation::Refused(error) => Some(CallOutcome::not_executed(core, &call, *error)),
-            Reservation::Recorded(envelope) => Some(CallOutcome::recorded(&call, &envelope)),
-        }
-    };
-    let outcome = AssertUnwindSafe(steps).catch_unwind().await;
+    // Pinned here: each future that it is handed to would have the room for another copy of it.
+    let outcome = AssertUnwindSafe(pin!(reserve_and_execute(core, &mut call))).catch_unwind().await;
     match (outcome.unwrap_or_else(|_| Some(CallOutcome::panicked(core, &call))), call.task.clone()) {
         // On the heap, so that the usual call does not carry the room for it.
         (None, Some(task)) => Box::pin(run_detached(core, call, task, started)).await,
@@ -91,6 +82,19 @@ pub(crate) async fn run_reserved(core: &Arc<SessionCore>, mut call: ToolCall) {
     let steps = AssertUnwindSafe(execute_and_record(core, &mut call)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
     deliver(core, call, outcome, started.elapsed());
+}
+
+/// What the call came to, unless it goes on as a task.
+async fn reserve_and_execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> Option<CallOutcome> {
+    if !call.entry.start() {
+        return Some(CallOutcome::cancelled(core, call));
+    }
+    match reserve(core, call).await {
+        Reservation::Granted if call.task.is_some() => None,
+        Reservation::Granted => Some(execute_and_record(core, call).await),
+        Reservation::Refused(error) => Some(CallOutcome::not_executed(core, call, *error)),
+        Reservation::Recorded(envelope) => Some(CallOutcome::recorded(call, &envelope)),
+    }
 }
 
 async fn execute_and_record(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {

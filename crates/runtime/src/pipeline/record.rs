@@ -25,7 +25,7 @@ pub(super) enum Recorded {
 pub(super) async fn record(
     core: &SessionCore,
     call: &ToolCall,
-    mut response: ToolResponse,
+    mut response: Box<ToolResponse>,
     effects: Effects,
 ) -> Recorded {
     let background = match &call.task {
@@ -36,10 +36,10 @@ pub(super) async fn record(
         response.meta.background_task_id = Some(task.id.to_string());
     }
     if !call.entry.writes && !background {
-        return Recorded::Final(CallOutcome::executed(response, None));
+        return Recorded::Final(CallOutcome::executed(*response, None));
     }
     // Boxed, so that the future of a look-up does not carry the room for it.
-    Box::pin(record_write(core, call, response, effects)).await
+    Box::pin(record_write(core, call, *response, effects)).await
 }
 
 async fn record_write(

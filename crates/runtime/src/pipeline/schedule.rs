@@ -6,7 +6,7 @@ use quarterdeck_contracts::{Category, ErrorType, Metadata, ToolError};
 use super::call::ToolCall;
 use crate::envelope::refusal_error;
 use crate::gates::Verdict;
-use crate::latency::{LatencyEstimate, LatencyFacts, Schedule, ScheduledCall, schedule};
+use crate::latency::{LatencyEstimate, LatencyFacts, Schedule, ScheduledCall, is_scheduled, schedule};
 use crate::session::{SessionCore, SessionData};
 
 /// Schedules a call that may run. One that would keep the user waiting for too long is refused.
@@ -16,6 +16,10 @@ pub(super) fn schedule_call(
     call: &mut ToolCall,
     verdict: Verdict,
 ) -> Verdict {
+    // Asked first, because the estimate among the facts takes longer than all gates together.
+    if !is_scheduled(core.mode, !call.ancestors.is_empty()) {
+        return verdict;
+    }
     let tool = core.snapshot.find(&call.entry.tool).filter(|_| matches!(verdict, Verdict::Allow(_)));
     let Some(tool) = tool else { return verdict };
     let facts = gather_facts(core, data, call, tool.metadata());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use futures_util::future::{Either, select};
 use quarterdeck_contracts::handler::{
     CallFacts, CancelReason, CancellationToken, CapabilityErrorCode, Context, HandlerFault, Limits,
-    PrecheckAnswer, SessionFacts,
+    PrecheckAnswer,
 };
 use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, SideEffects, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
@@ -35,19 +35,21 @@ impl Snapshot {
         answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
     }
 
-    /// The same for arguments that a gate has checked and filled in already.
+    /// The same for arguments that a gate has checked and filled in already. Boxed, because the answer goes through several
+    /// futures, each of which would copy it.
     pub(crate) async fn run(
         &self,
         tool: &LoadedTool,
         args: Value,
         context: Arc<dyn Context>,
-    ) -> ToolResponse {
+    ) -> Box<ToolResponse> {
         let start = Instant::now();
         let clock = context.clone();
         let answer = tool.run(args, context).await;
         let metadata = tool.metadata();
         let took = start.elapsed();
-        answer.stamp(meta(metadata.tool_id.as_str(), &metadata.version, self.version(), took, clock.now()))
+        let meta = meta(metadata.tool_id.as_str(), &metadata.version, self.version(), took, clock.now());
+        Box::new(answer.stamp(meta))
     }
 
     /// The envelope of a call that a gate refused: stamped like any other answer.
@@ -117,24 +119,23 @@ impl LoadedTool {
         let metadata = self.metadata();
         let secrets = Secrets::of(self.sensitive(), &args);
         let facts = self.facts(context.facts());
-        let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         let (of_call, signal) = (context.signal(), CancellationToken::default());
         let context = GuardedContext::around(context, facts, secrets.clone(), signal.clone());
         let running = self.handler.run(args, context.clone(), limits);
         match run_with_signal(running, &of_call, &signal, limits.timeout).await {
             Ok(answer) => match check_contract(&answer, self.returns.as_ref()) {
-                ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &of, &*context),
+                ContractCheck::Done(fault) => self.checked(answer, fault, &secrets, &*context),
                 ContractCheck::Slow(returns) => {
                     // On the heap, so that the usual call does not carry the room for it.
                     let (answer, fault) = Box::pin(check_blocking(answer, returns)).await;
-                    self.checked(answer, fault, &secrets, &of, &*context)
+                    self.checked(answer, fault, &secrets, &*context)
                 }
             },
             Err(error) => {
                 error.to_fault().into_iter().for_each(|fault| context.report_fault(fault));
                 let error_text = secrets.hide(&error.to_string());
-                let (session, turn, call) = of.fields();
+                let (session, turn, call) = log_fields(context.facts());
                 let tool = metadata.tool_id.as_str();
                 tracing::error!(session, turn, call, tool, error = error_text, "handler failed");
                 HandlerAnswer::failure(host_failure(metadata, &error))
@@ -147,11 +148,10 @@ impl LoadedTool {
         let metadata = self.metadata();
         let secrets = Secrets::of(self.sensitive(), &args);
         let facts = self.facts(context.facts());
-        let of = OfCall { session: facts.session.clone(), call: facts.call_id.clone() };
         let limits = Limits { timeout: Duration::from_millis(metadata.effective_timeout_ms()) };
         let signal = context.signal();
         let context = GuardedContext::around(context, facts, secrets.clone(), signal);
-        let fault = match self.handler.precheck(args, context, limits)?.await {
+        let fault = match self.handler.precheck(args, context.clone(), limits)?.await {
             Ok(Ok(precheck)) => return Some(Ok(precheck)),
             Ok(Err(error)) if error.kind.is_confirmation() => "it raised a confirmation error".to_owned(),
             Ok(Err(mut error)) => {
@@ -160,16 +160,24 @@ impl LoadedTool {
             }
             Err(error) => error.to_string(),
         };
-        let (session, turn, call) = of.fields();
+        let (session, turn, call) = log_fields(context.facts());
         let (tool, fault) = (metadata.tool_id.as_str(), secrets.hide(&fault));
         tracing::error!(session, turn, call, tool, error = fault, "precheck failed");
         let error = ToolError::new(ErrorType::Transient, format!("{tool} could not be checked.")).retryable();
         Some(Err(ToolError { partial_side_effects: Some(false), ..error }))
     }
 
-    /// The facts that the handler gets: the tool's own part comes from the definition, not from the caller.
-    fn facts(&self, given: &CallFacts) -> CallFacts {
-        CallFacts { tool: self.facts.clone(), capabilities: self.capabilities.clone(), ..given.clone() }
+    /// The facts that the handler gets: the tool's own part comes from the definition, not from the caller. Nothing where
+    /// the caller has it from there.
+    fn facts(&self, given: &CallFacts) -> Option<CallFacts> {
+        let is_own =
+            Arc::ptr_eq(&given.tool, &self.facts) && Arc::ptr_eq(&given.capabilities, &self.capabilities);
+        let (tool, capabilities) = (&self.facts, &self.capabilities);
+        (!is_own).then(|| CallFacts {
+            tool: tool.clone(),
+            capabilities: capabilities.clone(),
+            ..given.clone()
+        })
     }
 
     fn checked(
@@ -177,13 +185,12 @@ impl LoadedTool {
         mut answer: HandlerAnswer,
         fault: Option<String>,
         secrets: &Secrets,
-        of: &OfCall,
         context: &dyn Context,
     ) -> HandlerAnswer {
         if let Some(fault) = fault {
             context.report_fault(contract_fault(&fault));
             let fault = secrets.hide(&fault);
-            let (session, turn, call) = of.fields();
+            let (session, turn, call) = log_fields(context.facts());
             let tool = self.metadata().tool_id.as_str();
             tracing::error!(session, turn, call, tool, fault, "answer breaks the contract");
             return HandlerAnswer::failure(internal_fault(self.metadata()));
@@ -244,15 +251,7 @@ async fn run_with_signal<T>(
     }
 }
 
-/// Whose call it is, for the log: without it, an operator cannot find the conversation of a failure.
-struct OfCall {
-    session: Arc<SessionFacts>,
-    call: Arc<str>,
-}
-
-impl OfCall {
-    /// Session, turn and call.
-    fn fields(&self) -> (&str, u64, &str) {
-        (&self.session.id, self.session.turn, &self.call)
-    }
+/// Session, turn and call, for the log: without them, an operator cannot find the conversation of a failure.
+fn log_fields(facts: &CallFacts) -> (&str, u64, &str) {
+    (&facts.session.id, facts.session.turn, &facts.call_id)
 }

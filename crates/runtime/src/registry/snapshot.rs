@@ -13,7 +13,8 @@ pub struct Snapshot {
     version: String,
     content_hash: String,
     commit: Option<String>,
-    tools: IndexMap<String, LoadedTool>,
+    /// Hashed fast: a call looks its tool up many times.
+    tools: IndexMap<String, LoadedTool, foldhash::fast::RandomState>,
     declarations: BTreeMap<(Provider, Mode), Vec<Value>>,
     left_out: Vec<LoadProblem>,
     /// Kept, because sessions outlive a reload and still need what runs their handlers.

@@ -12,7 +12,7 @@ use super::events::ClientEvent;
 use super::rows::{SessionRow, refusal_key};
 use crate::call::Call;
 use crate::gates::ClientFacts;
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{CallContent, Entry, Ledger};
 use crate::state::StateController;
 use crate::tasks::TaskOutcome;
 
@@ -79,7 +79,7 @@ pub(crate) struct CallIds {
 pub(crate) struct PendingConfirmation {
     /// The call that asked first, which is the one that will run.
     pub(crate) call_id: Arc<str>,
-    pub(crate) content: Arc<str>,
+    pub(crate) content: CallContent,
     /// The call that waits for it. Without one, the outcome goes into a note.
     pub(crate) suspended: Option<Arc<Entry>>,
     /// What was shown, token included: it may have to be shown again to the same user. Absent after a restart.
@@ -121,7 +121,7 @@ impl UnadmittedMessage {
 #[derive(Default)]
 pub(crate) struct Unsaved {
     pub(crate) entries: Vec<Arc<Entry>>,
-    pub(crate) refusals: Vec<(String, Arc<str>, Arc<ToolResponse>)>,
+    pub(crate) refusals: Vec<(String, CallContent, Arc<ToolResponse>)>,
     pub(crate) forgotten: Vec<Arc<str>>,
     pub(crate) session: bool,
     pub(crate) is_scheduled: bool,
@@ -171,7 +171,8 @@ impl SessionData {
     pub(crate) fn next_call_id(&mut self, call: &Call) -> Arc<str> {
         let ids = &mut self.call_ids;
         ids.count += 1;
-        let own_id = || format!("{}{}", ids.prefix, ids.count).into();
+        // Without the machinery of `format!`, which takes longer than to enter the call into the ledger.
+        let own_id = || [&*ids.prefix, &ids.count.to_string()].concat().into();
         call.id.as_deref().map_or_else(own_id, Arc::from)
     }
 
@@ -190,7 +191,7 @@ impl SessionData {
     pub(crate) fn remember_refusal(
         &mut self,
         id: &str,
-        content: &Arc<str>,
+        content: &CallContent,
         response: &Arc<ToolResponse>,
         turn: u64,
     ) {

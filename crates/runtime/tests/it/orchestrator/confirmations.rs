@@ -238,7 +238,7 @@ async fn a_confirmation_is_resolved_by_its_id_once_and_in_its_own_session_alone(
     let connection = session.connect_with(ConfirmationMode::AnswerFirst);
     let response = submit_one(&connection, pay()).await;
     let Outcome::Failure(error) = &response.outcome else { panic!("it must be asked about") };
-    let asked = error.confirmation_request.clone().unwrap();
+    let asked = *error.confirmation_request.clone().unwrap();
     let open = session.find_open_confirmation(&asked).unwrap();
     assert_eq!((&*open.call_id, open.time_left), ("call_pay_01", Duration::from_secs(300)));
     assert_eq!((&open.request, open.content), (&asked, call_content("pay", &json!({ "what": "rent" }))));
@@ -274,7 +274,7 @@ async fn a_confirmation_that_has_expired_is_not_open_by_its_id() {
     let connection = session.connect_with(ConfirmationMode::AnswerFirst);
     let response = submit_one(&connection, pay()).await;
     let Outcome::Failure(error) = &response.outcome else { panic!("it must be asked about") };
-    let asked = error.confirmation_request.clone().unwrap();
+    let asked = *error.confirmation_request.clone().unwrap();
     let id = session.find_open_confirmation(&asked).unwrap().id;
     fixture.clock.advance(Duration::from_secs(300));
     assert!(
