@@ -29,7 +29,7 @@ pub(crate) fn load(data: &Path) -> Option<Artifact> {
     load_artifact(&served_file(data)).ok()
 }
 
-/// Whether an artifact is the one that was served last, byte by byte. To parse it takes a hundred times as long.
+/// Whether an artifact is the one that was served last, byte by byte, so that neither has to be parsed.
 pub(crate) fn is_served(artifact: &Path, data: &Path) -> bool {
     match (fs::read(artifact), fs::read(served_file(data))) {
         (Ok(current), Ok(served)) => current == served,

@@ -14,7 +14,7 @@ pub(super) struct Route {
     pub(super) operations: Vec<(&'static str, Describe)>,
 }
 
-/// Makes a description. It is called for the document alone: at every start, all of them would take milliseconds.
+/// Makes a description. It is called for the document alone, and not for all routes at every start.
 pub(super) type Describe = fn() -> Operation;
 
 impl Route {
