@@ -1,13 +1,19 @@
 //! What a model gets before a conversation: the instruction and the tools.
 
+mod prepared;
+
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use quarterdeck_contracts::{CompiledTool, Provider, estimate_tokens};
 use quarterdeck_runtime::{LoadedTool, Orchestrator, Session};
 use serde_json::Value;
 
+use self::prepared::{PreparedBrief, ToolDeclarations};
 use crate::declared_names::DeclaredNames;
-use crate::prompt::{Declare, Guides, Prompts, Situation, ToldTime};
+use crate::prompt::{Audience, Declare, Guides, Prompts, Situation, ToldTime};
+
+/// How many briefs are kept prepared: clients that have signed in and others, with the tools of two versions.
+const MAX_PREPARED: usize = 4;
 
 /// Makes briefs for the sessions of one agent.
 pub(crate) struct Briefing {
@@ -18,8 +24,8 @@ pub(crate) struct Briefing {
     pub(crate) forms: DeclarationForms,
     /// The declaration of `describe_tool` in such a form.
     describe_tool: Value,
-    /// The last declarations. The next session nearly always wants the same ones.
-    last: Mutex<Option<Arc<ToolDeclarations>>>,
+    /// The last ones, the latest first. The next session nearly always wants one of them.
+    prepared: Mutex<Vec<Arc<PreparedBrief>>>,
 }
 
 /// The forms in which a model takes declarations.
@@ -51,15 +57,6 @@ pub(crate) struct Brief {
     pub(crate) tool_tokens: usize,
 }
 
-struct ToolDeclarations {
-    version: String,
-    names: Vec<String>,
-    describes: bool,
-    tools: Arc<[Value]>,
-    declared: Arc<DeclaredNames>,
-    tokens: usize,
-}
-
 impl Briefing {
     pub(crate) fn new(
         prompts: Prompts,
@@ -69,7 +66,7 @@ impl Briefing {
         describe_tool: Value,
     ) -> Self {
         let prompts = RwLock::new(Arc::new(prompts));
-        Self { prompts, declare, guide_tokens, forms, describe_tool, last: Mutex::default() }
+        Self { prompts, declare, guide_tokens, forms, describe_tool, prepared: Mutex::default() }
     }
 
     pub(crate) fn set_prompts(&self, prompts: Prompts) {
@@ -96,39 +93,48 @@ impl Briefing {
         told: ToldTime,
         guide_tokens: usize,
     ) -> Brief {
-        let tools: Vec<&LoadedTool> = self.declare.tools(session).collect();
-        let budgets = orchestrator.policy().budgets(session.mode());
-        let times = (orchestrator.now(), told);
-        let prompts = self.prompts.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let system = prompts.system(session, &tools, situation, budgets, guide_tokens, times);
-        let describes = system.guides == Guides::Summaries;
-        let declared = self.declarations(session.snapshot().version(), &tools, describes);
+        let prepared = self.prepare(orchestrator, session, guide_tokens);
+        let situation = situation.describe(session.mode(), orchestrator.now(), told);
+        let (system, system_tokens) = prepared.system(&situation);
+        let ToolDeclarations { tools, names, tokens } = &prepared.declared;
         Brief {
-            system_tokens: estimate_tokens(system.text.chars().count()),
-            system: system.text.into(),
-            tools: declared.tools.clone(),
-            names: declared.declared.clone(),
-            describes,
-            tool_tokens: declared.tokens,
+            system,
+            system_tokens,
+            tools: tools.clone(),
+            names: names.clone(),
+            describes: prepared.describes(),
+            tool_tokens: *tokens,
         }
     }
 
-    fn declarations(&self, version: &str, tools: &[&LoadedTool], describes: bool) -> Arc<ToolDeclarations> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = |tool: &&LoadedTool| tool.metadata().tool_id.to_string();
-        let is_same = |last: &&Arc<ToolDeclarations>| {
-            last.version == version
-                && last.describes == describes
-                && last.names.len() == tools.len()
-                && last
-                    .names
-                    .iter()
-                    .zip(tools)
-                    .all(|(known, tool)| *known == tool.metadata().tool_id.as_str())
-        };
-        if let Some(same) = last.as_ref().filter(is_same) {
-            return same.clone();
+    /// What this session's brief has in common with others.
+    fn prepare(
+        &self,
+        orchestrator: &Orchestrator,
+        session: &Session,
+        guide_tokens: usize,
+    ) -> Arc<PreparedBrief> {
+        let prompts = self.prompts.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let tools: Vec<&LoadedTool> = self.declare.tools(session).collect();
+        let budgets = orchestrator.policy().budgets(session.mode());
+        let audience = Audience::of(session, budgets, guide_tokens);
+        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            prepared.iter().position(|known| known.is_for(&prompts, session.snapshot(), &tools, &audience));
+        if let Some(place) = known {
+            prepared[..=place].rotate_right(1);
+            return prepared[0].clone();
         }
+        let standing = prompts.standing(session.snapshot().version(), &tools, &audience);
+        let declared = self.declarations(&tools, standing.guides == Guides::Summaries);
+        let brief = PreparedBrief::new(prompts, session.snapshot(), &tools, audience, standing, declared);
+        let brief = Arc::new(brief);
+        prepared.truncate(MAX_PREPARED - 1);
+        prepared.insert(0, brief.clone());
+        brief
+    }
+
+    fn declarations(&self, tools: &[&LoadedTool], describes: bool) -> ToolDeclarations {
         let chosen = tools.iter().filter_map(|tool| Some((*tool, self.forms.choose(tool.compiled())?)));
         let chosen: Vec<(&LoadedTool, Provider)> = chosen.collect();
         let schema =
@@ -138,15 +144,7 @@ impl Briefing {
             schemas.push(self.describe_tool.clone());
         }
         let tokens = schemas.iter().map(|schema| estimate_tokens(schema.to_string().len())).sum();
-        let declared = Arc::new(ToolDeclarations {
-            version: version.to_owned(),
-            names: tools.iter().map(name).collect(),
-            describes,
-            tools: schemas.into(),
-            declared: Arc::new(DeclaredNames::new(chosen.into_iter())),
-            tokens,
-        });
-        *last = Some(declared.clone());
-        declared
+        let names = Arc::new(DeclaredNames::new(chosen.into_iter()));
+        ToolDeclarations { tools: schemas.into(), names, tokens }
     }
 }

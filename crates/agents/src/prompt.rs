@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use quarterdeck_contracts::{Mode, SITUATION_HEADING, estimate_tokens};
+use quarterdeck_contracts::{Mode, Namespaces, SITUATION_HEADING, estimate_tokens};
 use quarterdeck_runtime::{Budgets, LoadedTool, Session};
 use serde_json::Value;
 
@@ -77,42 +77,45 @@ pub(crate) enum Guides {
     Summaries,
 }
 
+/// The part of an instruction that does not depend on the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct System {
+pub(crate) struct Standing {
     pub(crate) text: String,
     pub(crate) guides: Guides,
 }
 
+/// What is different for sessions with the same tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Audience {
+    mode: Mode,
+    budgets: Budgets,
+    readable: Namespaces,
+    guide_tokens: usize,
+}
+
+impl Audience {
+    pub(crate) fn of(session: &Session, budgets: &Budgets, guide_tokens: usize) -> Self {
+        let (mode, readable) = (session.mode(), session.readable_namespaces());
+        Self { mode, budgets: *budgets, readable, guide_tokens }
+    }
+}
+
 impl Prompts {
-    /// The instruction for a session at a moment.
-    pub(crate) fn system(
-        &self,
-        session: &Session,
-        tools: &[&LoadedTool],
-        situation: &Situation,
-        budgets: &Budgets,
-        guide_tokens: usize,
-        (now, told): (SystemTime, ToldTime),
-    ) -> System {
-        let now = situation.local(now);
+    /// The instruction up to the situation, which has its own heading.
+    pub(crate) fn standing(&self, version: &str, tools: &[&LoadedTool], audience: &Audience) -> Standing {
+        let mode = audience.mode;
         let mut text = self.core.trim().to_owned();
-        if session.mode() == Mode::Voice {
+        if mode == Mode::Voice {
             text.push_str("\n\n");
             text.push_str(self.voice.trim());
         }
         // Tools of the other mode are declared, so that a refusal can say why; how they are used is of no use here.
-        let usable = |tool: &&&LoadedTool| tool.metadata().allowed_modes.contains(&session.mode());
+        let usable = |tool: &&&LoadedTool| tool.metadata().allowed_modes.contains(&mode);
         let tools: Vec<&LoadedTool> = tools.iter().filter(usable).copied().collect();
-        let guides = tool_part(&mut text, session.snapshot().version(), &tools, guide_tokens);
+        let guides = tool_part(&mut text, version, &tools, audience.guide_tokens);
         text.push_str("\n\n## How to work\n\n");
-        text.push_str(&way_of_working(session, budgets, &tools));
-        text.push_str(SITUATION_HEADING);
-        text.push_str(&situation.today(&now, session.mode()));
-        let _ = match told {
-            ToldTime::Now => write!(text, "\n\n{}\n", time_note(&now)),
-            ToldTime::Began(at) => write!(text, "\n\n{}\n", began_line(&situation.local(at), &now)),
-        };
-        System { text, guides }
+        text.push_str(&way_of_working(audience, &tools));
+        Standing { text, guides }
     }
 }
 
@@ -134,6 +137,17 @@ impl Situation {
         let (began, now) = (self.local(began), self.local(now));
         let minute = |at: &Zoned| (at.date(), at.hour(), at.minute());
         (minute(&began) != minute(&now)).then(|| time_note(&now))
+    }
+
+    /// The end of an instruction: the day, the user, and when the conversation began or what time it is.
+    pub(crate) fn describe(&self, mode: Mode, now: SystemTime, told: ToldTime) -> String {
+        let now = self.local(now);
+        let today = self.today(&now, mode);
+        let time = match told {
+            ToldTime::Now => time_note(&now),
+            ToldTime::Began(at) => began_line(&self.local(at), &now),
+        };
+        format!("{SITUATION_HEADING}{today}\n\n{time}\n")
     }
 
     fn local(&self, now: SystemTime) -> Zoned {
@@ -203,8 +217,8 @@ fn guide_in_prompt(guide: &str) -> String {
 }
 
 /// The retrieval-first loop of a mode.
-fn way_of_working(session: &Session, budgets: &Budgets, tools: &[&LoadedTool]) -> String {
-    let mode = session.mode();
+fn way_of_working(audience: &Audience, tools: &[&LoadedTool]) -> String {
+    let Audience { mode, budgets, readable, .. } = audience;
     let has = |name: &str| tools.iter().any(|tool| tool.metadata().tool_id.as_str() == name);
     let mut rules = Vec::new();
     if has("kb_search") {
@@ -220,7 +234,7 @@ fn way_of_working(session: &Session, budgets: &Budgets, tools: &[&LoadedTool]) -
             ),
         });
         // A search in any other is refused, so that it need not be tried.
-        let readable: Vec<_> = session.readable_namespaces().iter().map(|it| it.as_str()).collect();
+        let readable: Vec<_> = readable.iter().map(|it| it.as_str()).collect();
         rules.push(format!("This user may search the namespaces {}.", readable.join(", ")));
     }
     if has("kb_get") {

@@ -15,8 +15,7 @@ use quarterdeck_transports::{
 use serde_json::Value;
 use url::Url;
 
-use crate::arguments::simulate::Speech;
-use crate::commands::simulate::{SpeechSource, with_speech};
+use crate::commands::simulate::Espeak;
 use crate::config::{ChatProvider, Config, ImageModel, LiveProvider};
 use crate::terminal::warn;
 use crate::wire::speech::{self, WiredPipeline};
@@ -106,10 +105,10 @@ pub(crate) async fn live_model(config: &Config, chat: &Arc<dyn ChatModel>) -> an
             },
             Err(error) => {
                 warn_of_simulator(&format!("{error:#}"));
-                VoiceModel::new(built_in_simulator().await?)
+                VoiceModel::new(built_in_simulator()?)
             }
         },
-        LiveProvider::Simulator => VoiceModel::new(built_in_simulator().await?),
+        LiveProvider::Simulator => VoiceModel::new(built_in_simulator()?),
     })
 }
 
@@ -128,18 +127,23 @@ struct BuiltInSimulator {
     speaks: bool,
 }
 
-async fn built_in_simulator() -> anyhow::Result<BuiltInSimulator> {
+fn built_in_simulator() -> anyhow::Result<BuiltInSimulator> {
     let rehearsal = LiveSimulator::from_chat_model(Arc::new(Rehearsal::new()));
     // A user would hear tones as a hum.
     let rehearsal = rehearsal.with_substitute(Substitute::Silence);
-    let (simulator, speech) = with_speech(rehearsal, Speech::Auto).await?;
+    let espeak = Espeak::installed();
+    let speaks = espeak.is_some();
+    let simulator = match espeak {
+        Some(espeak) => rehearsal.with_voice(Arc::new(espeak)),
+        None => rehearsal,
+    };
     let config = GeminiLiveConfig {
         base_url: "wss://simulator".into(),
         model: "simulator".into(),
         ..GeminiLiveConfig::new("simulator")
     };
     let client = GeminiLive::new(config)?.with_dialer(Arc::new(SimulatorDialer(simulator)));
-    Ok(BuiltInSimulator { client, speaks: speech == SpeechSource::Espeak })
+    Ok(BuiltInSimulator { client, speaks })
 }
 
 impl LiveModel for BuiltInSimulator {

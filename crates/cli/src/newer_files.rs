@@ -12,6 +12,8 @@ use crate::registry::{file_line, fingerprint, source_files};
 use crate::terminal::warn;
 
 const INTERVAL: Duration = Duration::from_secs(3);
+/// When the content is read for the first time: not while the server starts.
+const FIRST_LOOK_DELAY: Duration = Duration::from_millis(500);
 /// Of a file that is larger, size and time count instead of its content.
 const MAX_READ_BYTES: u64 = 4 << 20;
 
@@ -21,7 +23,8 @@ pub(crate) struct NewerFiles {
     files: Vec<PathBuf>,
     /// Names, sizes and times at the last look.
     seen: String,
-    served: String,
+    /// The content that is served, once it was read: at the first look, if nothing has changed until then.
+    served: Option<String>,
     /// The content that was reported last.
     reported: Option<String>,
 }
@@ -31,22 +34,19 @@ impl NewerFiles {
     pub(crate) fn served_now(folders: &Folders, configuration: &Path) -> Self {
         let prompts = folders.prompts.iter().flat_map(|folder| PROMPT_FILES.map(|name| folder.join(name)));
         let files = prompts.chain([configuration.to_owned()]).collect();
-        let mut newer = Self {
-            tools: folders.tools.clone(),
-            files,
-            seen: String::new(),
-            served: String::new(),
-            reported: None,
-        };
-        (newer.seen, newer.served) = (newer.times(), newer.content());
+        let mut newer =
+            Self { tools: folders.tools.clone(), files, seen: String::new(), served: None, reported: None };
+        newer.seen = newer.times();
         newer
     }
 
     /// Looks every now and then, and reports each change once.
     pub(crate) async fn report(self) {
         let mut newer = self;
+        let mut delay = FIRST_LOOK_DELAY;
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(delay).await;
+            delay = INTERVAL;
             let looked = tokio::task::spawn_blocking(move || (newer.look(), newer)).await;
             let Ok((message, looked)) = looked else { return };
             newer = looked;
@@ -60,11 +60,14 @@ impl NewerFiles {
     fn look(&mut self) -> Option<String> {
         let times = self.times();
         if times == self.seen {
+            if self.served.is_none() && self.reported.is_none() {
+                self.served = Some(self.content());
+            }
             return None;
         }
         self.seen = times;
         let content = self.content();
-        if content == self.served {
+        if self.served.as_ref() == Some(&content) {
             self.reported = None;
             return None;
         }

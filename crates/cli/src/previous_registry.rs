@@ -29,17 +29,28 @@ pub(crate) fn load(data: &Path) -> Option<Artifact> {
     load_artifact(&served_file(data)).ok()
 }
 
+/// Whether an artifact is the one that was served last, byte by byte, so that neither has to be parsed.
+pub(crate) fn is_served(artifact: &Path, data: &Path) -> bool {
+    match (fs::read(artifact), fs::read(served_file(data))) {
+        (Ok(current), Ok(served)) => current == served,
+        _ => false,
+    }
+}
+
 fn try_compare(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result<Option<RegistryChange>> {
     let artifact = tools.join("tool_registry.json");
     // The artifact could not be written to the tools folder.
     if !artifact.is_file() {
         return Ok(None);
     }
+    let (served, before) = (served_file(data), before_file(data));
+    if !before.is_file() && is_served(&artifact, data) {
+        return Ok(None);
+    }
     let current = load_artifact(&artifact)?;
     if current.content_hash != registry.snapshot().content_hash() {
         return Ok(None);
     }
-    let (served, before) = (served_file(data), before_file(data));
     let last = served.is_file().then(|| load_artifact(&served).ok()).flatten();
     if last.as_ref().is_none_or(|last| last.content_hash != current.content_hash) {
         if last.is_some() {

@@ -54,14 +54,14 @@ impl Replacement {
 pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<Option<OpenedRegistry>> {
     let Folders { tools, data, artifact: rule, .. } = folders;
     let artifact = tools.join(ARTIFACT);
-    // What was served before, and what lay in the folder, which compiling may write over.
-    let mut before = vec![previous_registry::load(data)];
+    // What lay in the folder, if it was compiled anew, which may write over it.
+    let mut in_folder = None;
     let (registry, bundle) = match rule {
         ArtifactRule::Locked { digest } => open_locked(&artifact, tools, digest.as_deref(), access)?,
         ArtifactRule::Compiled => match open_fresh(&artifact, tools, data, access)? {
             Some(opened) => opened,
             None => {
-                before.push(load_artifact(&artifact).ok());
+                in_folder = Some(load_artifact(&artifact).ok());
                 match compile(tools, data, access)? {
                     Some(opened) => opened,
                     None => return Ok(None),
@@ -70,7 +70,11 @@ pub(crate) fn open(folders: &Folders, access: &HandlerAccess) -> anyhow::Result<
         },
     };
     report::left_out(&registry.snapshot(), tools);
-    let replacement = before.iter().flatten().find_map(|before| replacement(before, &registry));
+    // The copy of what was served last need not be parsed if it is the artifact that was just loaded.
+    let is_served = in_folder.is_none() && previous_registry::is_served(&artifact, data);
+    let served = if is_served { None } else { previous_registry::load(data) };
+    let mut before = served.into_iter().chain(in_folder.flatten());
+    let replacement = before.find_map(|before| replacement(&before, &registry));
     if let Some(replacement) = &replacement {
         info(&replacement.to_text());
     }

@@ -1,11 +1,13 @@
 //! The chat model.
 
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use quarterdeck_contracts::{
     CallArguments, ChatMessage, ChatModel, ChatRequest, ChatStream, Finish, ModelCall, ModelMessage,
     ModelPart, ModelReply, PartContent, Provider, Usage, estimate_tokens,
 };
+use serde_json::Value;
 
 use crate::context::Context;
 use crate::reply::Reply;
@@ -25,17 +27,18 @@ const WINDOW: usize = 128_000;
 pub struct Rehearsal {
     script: Option<Script>,
     pace: Duration,
+    declared: DeclaredCharacters,
 }
 
 impl Rehearsal {
     /// A model that answers from the tools it is given, as fast as it is read.
     pub fn new() -> Self {
-        Self { script: None, pace: Duration::ZERO }
+        Self { script: None, pace: Duration::ZERO, declared: DeclaredCharacters::default() }
     }
 
     /// A model that gives the replies of a script and nothing else.
     pub fn scripted(script: Script) -> Self {
-        Self { script: Some(script), pace: Duration::ZERO }
+        Self { script: Some(script), ..Self::new() }
     }
 
     /// Pauses before every word, for demonstrations. Needs a tokio runtime with time.
@@ -70,14 +73,14 @@ impl ChatModel for Rehearsal {
 
     fn ask(&self, request: ChatRequest) -> ChatStream {
         if let Some(script) = &self.script {
-            let (steps, end) = script.play(&request);
+            let (steps, end) = script.play(&request, &self.declared);
             return Box::pin(ReplyStream::new(steps, self.pace, end));
         }
         let reply = decide::reply(&Context::read(&request));
         let ids = reply::call_ids(&request, &reply.calls);
         let steps = vec![ReplyStep::Words(reply.text.clone())];
         let message = message(reply, ids);
-        let usage = Usage::new(input_tokens(&request), output_tokens(&message));
+        let usage = Usage::new(input_tokens(&request, &self.declared), output_tokens(&message));
         let end = End::Done(ModelReply { message, finish: Finish::Stop, usage });
         Box::pin(ReplyStream::new(steps, self.pace, end))
     }
@@ -91,10 +94,29 @@ fn message(reply: Reply, ids: Vec<String>) -> ModelMessage {
     ModelMessage { by: NAME.to_owned(), parts: text.into_iter().chain(calls).map(ModelPart::new).collect() }
 }
 
-pub(crate) fn input_tokens(request: &ChatRequest) -> u64 {
-    let tools: usize = request.tools.iter().map(|tool| characters(&tool.to_string())).sum();
+/// How long the last declarations are. Nearly every request has the same ones, and to write them out to be counted would take
+/// longer than everything else about a scripted reply.
+#[derive(Debug, Default)]
+pub(crate) struct DeclaredCharacters {
+    last: Mutex<Option<(Weak<[Value]>, usize)>>,
+}
+
+impl DeclaredCharacters {
+    fn of(&self, tools: &Arc<[Value]>) -> usize {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |known: &Weak<[Value]>| known.upgrade().is_some_and(|known| Arc::ptr_eq(&known, tools));
+        if let Some((_, count)) = last.as_ref().filter(|(known, _)| is_same(known)) {
+            return *count;
+        }
+        let count = tools.iter().map(|tool| characters(&tool.to_string())).sum();
+        *last = Some((Arc::downgrade(tools), count));
+        count
+    }
+}
+
+pub(crate) fn input_tokens(request: &ChatRequest, declared: &DeclaredCharacters) -> u64 {
     let messages: usize = request.messages.iter().map(message_characters).sum();
-    estimate_tokens(characters(&request.system) + tools + messages) as u64
+    estimate_tokens(characters(&request.system) + declared.of(&request.tools) + messages) as u64
 }
 
 fn message_characters(message: &ChatMessage) -> usize {

@@ -41,37 +41,48 @@ pub(crate) struct ReplyStream {
     pace: Duration,
     /// How far the first step has been emitted: bytes of its words, or repetitions.
     sent: u64,
-    /// The pause before the next piece, once it has begun, and whether it is over.
-    pause: Option<Pin<Box<tokio::time::Sleep>>>,
-    has_paused: bool,
+    /// The timer of all pauses, made for the first.
+    timer: Option<Pin<Box<tokio::time::Sleep>>>,
+    /// The pause before the next piece.
+    pause: Pause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pause {
+    Ahead,
+    Begun,
+    Over,
 }
 
 impl ReplyStream {
     pub(crate) fn new(steps: Vec<ReplyStep>, pace: Duration, end: End) -> Self {
-        Self { steps: steps.into(), end: Some(end), pace, sent: 0, pause: None, has_paused: false }
+        Self { steps: steps.into(), end: Some(end), pace, sent: 0, timer: None, pause: Pause::Ahead }
     }
 
     /// Waits before a piece, once. A pause of zero needs no timer.
     fn poll_pause(&mut self, pause: Duration, cx: &mut Context<'_>) -> Poll<()> {
-        if self.has_paused || pause.is_zero() {
+        if self.pause == Pause::Over || pause.is_zero() {
             return Poll::Ready(());
         }
-        let sleep = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
-        ready!(sleep.as_mut().poll(cx));
-        self.pause = None;
-        self.has_paused = true;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
+        if self.pause == Pause::Ahead {
+            timer.as_mut().reset(tokio::time::Instant::now() + pause);
+            self.pause = Pause::Begun;
+        }
+        ready!(timer.as_mut().poll(cx));
+        self.pause = Pause::Over;
         Poll::Ready(())
     }
 
     fn next_step(&mut self) {
         self.steps.pop_front();
         self.sent = 0;
-        self.has_paused = false;
+        self.pause = Pause::Ahead;
     }
 
     /// The next piece of the first step, if there is more of it.
     fn piece(&mut self) -> Option<ChatEvent> {
-        self.has_paused = false;
+        self.pause = Pause::Ahead;
         match self.steps.front_mut()? {
             ReplyStep::Text(text) if self.sent == 0 && !text.is_empty() => {
                 self.sent = 1;
@@ -109,9 +120,9 @@ impl Stream for ReplyStream {
                 _ => Duration::ZERO,
             };
             ready!(stream.poll_pause(pause, cx));
-            if matches!(stream.steps.front(), Some(ReplyStep::Repeat { .. })) && !stream.has_paused {
+            if matches!(stream.steps.front(), Some(ReplyStep::Repeat { .. })) && stream.pause != Pause::Over {
                 // A model's tokens come one at a time: each gets its own poll.
-                stream.has_paused = true;
+                stream.pause = Pause::Over;
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }

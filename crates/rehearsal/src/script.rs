@@ -11,7 +11,7 @@ use quarterdeck_contracts::{
 };
 pub use quarterdeck_json_fields::FieldError as ScriptError;
 
-use crate::model::{NAME, input_tokens, output_tokens};
+use crate::model::{DeclaredCharacters, NAME, input_tokens, output_tokens};
 use crate::reply_stream::{End, ReplyStep};
 
 /// What to say and call, reply by reply.
@@ -81,9 +81,9 @@ impl Script {
     }
 
     /// The reply to a request.
-    pub(crate) fn play(&self, request: &ChatRequest) -> (Vec<ReplyStep>, End) {
+    pub(crate) fn play(&self, request: &ChatRequest, declared: &DeclaredCharacters) -> (Vec<ReplyStep>, End) {
         match self.turn(request) {
-            Some(reply) => reply.play(request),
+            Some(reply) => reply.play(request, declared),
             None => {
                 let text = "The rehearsal script is over: every reply in it has been given.".to_owned();
                 let steps = vec![ReplyStep::Words(text)];
@@ -94,7 +94,7 @@ impl Script {
                     error: None,
                     usage: None,
                 };
-                over.play(request)
+                over.play(request, declared)
             }
         }
     }
@@ -118,7 +118,7 @@ impl Script {
 }
 
 impl ScriptedReply {
-    fn play(&self, request: &ChatRequest) -> (Vec<ReplyStep>, End) {
+    fn play(&self, request: &ChatRequest, declared: &DeclaredCharacters) -> (Vec<ReplyStep>, End) {
         if let Some((kind, detail, retry_after)) = &self.error {
             let error = ChatError {
                 kind: *kind,
@@ -146,7 +146,9 @@ impl ScriptedReply {
         let calls = self.calls.iter().cloned().map(PartContent::Call);
         let parts = thought.into_iter().chain(text).chain(calls).map(ModelPart::new).collect();
         let message = ModelMessage { by: NAME.to_owned(), parts };
-        let usage = self.usage.unwrap_or_else(|| Usage::new(input_tokens(request), output_tokens(&message)));
+        let usage = self
+            .usage
+            .unwrap_or_else(|| Usage::new(input_tokens(request, declared), output_tokens(&message)));
         (self.steps.clone(), End::Done(ModelReply { message, finish: self.finish.clone(), usage }))
     }
 }

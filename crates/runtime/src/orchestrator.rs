@@ -18,7 +18,7 @@ use crate::ownership::{Holder, is_lease_conflict};
 use crate::policy::Policy;
 use crate::recovery::restore;
 use crate::registry::{Candidate, Pin, PinReason, Registry, RequestedVersion, Snapshot, VersionError};
-use crate::session::{Session, SessionCore, SessionRow, session_key};
+use crate::session::{NewRows, Session, SessionCore, SessionRow, session_key};
 use crate::shared::{RuntimeParts, Shared};
 use crate::state::PendingEnd;
 use crate::store_keys::{index_key, reserved_key};
@@ -44,6 +44,8 @@ pub struct Client {
     pub address: Option<String>,
     /// The span that its request is a part of, as the request says.
     pub span: Option<TraceContext>,
+    /// Whether its id was made up for this request, so that nothing is stored about it.
+    pub is_new: bool,
 }
 
 impl Client {
@@ -54,7 +56,7 @@ impl Client {
 
     /// A client about which something is known.
     pub fn known(id: impl Into<String>, facts: Arc<ClientFacts>) -> Self {
-        Self { id: id.into(), facts, requested_version: None, address: None, span: None }
+        Self { id: id.into(), facts, requested_version: None, address: None, span: None, is_new: false }
     }
 }
 
@@ -196,6 +198,29 @@ impl Orchestrator {
         self.open_as(&format!("ses_{id}"), client, mode, tools).await
     }
 
+    /// The same, but the session is stored with its first commit, so that a first message takes one commit and not two. Until
+    /// then a crash leaves nothing of it. Where nodes share the store, it is stored at once: the others must know whose it is.
+    pub async fn open_unstored(
+        &self,
+        client: Client,
+        mode: Mode,
+        tools: impl Into<ToolSource<'_>>,
+    ) -> Result<Session, SessionError> {
+        if self.shared.node.is_some() {
+            return self.open(client, mode, tools).await;
+        }
+        let id = random_hex(16).ok_or(StoreError::Failed("no random numbers".into()))?;
+        let id = format!("ses_{id}");
+        let Pin { snapshot, reason } = self.admit(&id, &client, tools.into()).await?;
+        let row = SessionRow::new(client.id.clone(), mode, &snapshot, self.now_ms());
+        let rows = NewRows { rows: self.index_rows(&id, &row), pinned_by: reason };
+        let core =
+            SessionCore::new(&row, id.as_str().into(), snapshot, self.shared.clone(), client.facts, None);
+        core.set_new_rows(rows);
+        core.lock().connection.address = client.address;
+        Ok(self.register(core).0)
+    }
+
     /// Opens a session under a given id, which must be new. It keeps the version of the tools that it gets here.
     pub async fn open_as(
         &self,
@@ -204,28 +229,14 @@ impl Orchestrator {
         mode: Mode,
         tools: impl Into<ToolSource<'_>>,
     ) -> Result<Session, SessionError> {
-        let Pin { snapshot, reason } = match tools.into() {
-            ToolSource::Given(snapshot) => Pin { snapshot, reason: PinReason::Rest },
-            ToolSource::Rollout(registry) => self.choose_tools(&client, registry)?,
-        };
-        if !is_valid_id(id) || !is_valid_id(&client.id) {
-            return Err(SessionError::InvalidId);
-        }
-        if !self.may_write() {
-            let error = "this node cannot tell the others that it lives, so it opens no session";
-            return Err(StoreError::Unavailable(error.into()).into());
-        }
-        let now_ms = self.now_ms();
-        if let Some(block) = find_block(&*self.shared.store, &client.id, now_ms).await? {
-            return Err(SessionError::Blocked(Box::new(block)));
-        }
-        let row = SessionRow::new(client.id.clone(), mode, &snapshot, now_ms);
-        let expires = Some(now_ms + self.shared.policy.retention.as_millis() as u64);
-        let commit = Commit::default()
-            .check(Table::Sessions, session_key(id), None)
-            .put_until(Table::Sessions, session_key(id), json!(row), expires)
-            .put_until(Table::Sessions, index_key(&client.id, id), json!({}), expires)
-            .put_until(Table::Versions, holder_key(&row.registry_digest, id), json!({}), expires);
+        let Pin { snapshot, reason } = self.admit(id, &client, tools.into()).await?;
+        let row = SessionRow::new(client.id.clone(), mode, &snapshot, self.now_ms());
+        let commit = self.index_rows(id, &row).put_until(
+            Table::Sessions,
+            session_key(id),
+            json!(row),
+            self.keep_until(),
+        );
         let (commit, leased) = self.lease_new(id, commit);
         let lease = match self.shared.store.commit(commit).await {
             Ok(version) => leased(version),
@@ -235,8 +246,39 @@ impl Orchestrator {
         let core = SessionCore::new(&row, id.into(), snapshot, self.shared.clone(), client.facts, lease);
         core.lock().connection.address = client.address;
         let (session, _) = self.register(core);
-        session.core.audit_session("session_start", json!({ "pinnedBy": reason.as_str() }));
+        session.core.audit_start(reason);
         Ok(session)
+    }
+
+    /// The tools of a session that this client may open now.
+    async fn admit(&self, id: &str, client: &Client, tools: ToolSource<'_>) -> Result<Pin, SessionError> {
+        let pin = match tools {
+            ToolSource::Given(snapshot) => Pin { snapshot, reason: PinReason::Rest },
+            ToolSource::Rollout(registry) => self.choose_tools(client, registry)?,
+        };
+        if !is_valid_id(id) || !is_valid_id(&client.id) {
+            return Err(SessionError::InvalidId);
+        }
+        if !self.may_write() {
+            let error = "this node cannot tell the others that it lives, so it opens no session";
+            return Err(StoreError::Unavailable(error.into()).into());
+        }
+        if client.is_new {
+            return Ok(pin);
+        }
+        match find_block(&*self.shared.store, &client.id, self.now_ms()).await? {
+            Some(block) => Err(SessionError::Blocked(Box::new(block))),
+            None => Ok(pin),
+        }
+    }
+
+    /// The rows beside a new session's own, which must not exist.
+    fn index_rows(&self, id: &str, row: &SessionRow) -> Commit {
+        let expires = self.keep_until();
+        Commit::default()
+            .check(Table::Sessions, session_key(id), None)
+            .put_until(Table::Sessions, index_key(&row.client_id, id), json!({}), expires)
+            .put_until(Table::Versions, holder_key(&row.registry_digest, id), json!({}), expires)
     }
 
     /// Continues a session of this client, in this process, after a restart or on another node. It keeps its version of the

@@ -137,7 +137,7 @@ impl Identity {
     pub(crate) fn new_client(&self) -> Option<(Client, String)> {
         let id = format!("{ANONYMOUS_PREFIX}{}", random_hex(ANONYMOUS_ID_BYTES)?);
         let cookie = format!("{id}.{}", self.sign(&id));
-        Some((Client::anonymous(id), cookie))
+        Some((Client { is_new: true, ..Client::anonymous(id) }, cookie))
     }
 
     pub(crate) fn by_cookie(&self, cookie: &str) -> Option<Client> {

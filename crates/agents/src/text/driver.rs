@@ -3,7 +3,6 @@
 mod fallback;
 mod shortening;
 
-use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +20,10 @@ use serde_json::Value;
 use super::TextCore;
 use super::briefed_model::{BriefedModel, ModelRequest};
 use super::context::TurnContext;
-use super::conversation::{Conversation, OpenConfirmation, TurnGuard};
+use super::conversation::{OpenConfirmation, TurnGuard};
 use super::event::{Failure, StreamEvent};
 use super::history::{self, TurnRecord};
-use super::stream::{EventStream, MAX_ANSWER_BYTES};
+use super::stream::{AnswerTooLong, EventStream, MAX_ANSWER_BYTES, Pace};
 use super::turn_span;
 use crate::describe;
 use crate::note::{format_notes, late_answer_note};
@@ -138,50 +137,50 @@ impl TurnDriver {
             let mut deadline = pin!(tokio::time::sleep(self.agent.settings.round_deadline));
             let mut loading = pin!(tokio::time::sleep(LOADING_SIGN_AFTER));
             let mut may_be_loading = asked.model.may_be_loading();
-            let mut queued = VecDeque::new();
-            loop {
-                if !emit_words(&self.guard.stream, &mut queued, &mut said) {
-                    return Err(Stop::TooLong(said));
-                }
-                tokio::select! {
-                    () = keep_pace(&self.guard.stream, &mut self.pacing, agent.settings.reader_timeout) => {}
+            let mut event = pin!(next_event(&self.connection));
+            'reply: loop {
+                let item = tokio::select! {
+                    // What ends the turn comes first: a model whose next token is always there must not keep it from ending.
+                    biased;
                     stop = &mut interrupted => return Err(stop(said)),
                     () = &mut deadline => break stream_error(asked, ChatErrorKind::Silent),
-                }
-                if !queued.is_empty() {
-                    continue;
-                }
-                let item = tokio::select! {
-                    biased;
                     item = stream.next() => item,
-                    event = next_event(&self.connection) => {
-                        let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
-                        forward_event(stream, conversation, &mut self.notes, event, &said)?;
+                    happened = &mut event => {
+                        event.set(next_event(&self.connection));
+                        forward_event(&self.guard, &mut self.notes, happened, &said)?;
                         continue;
                     }
-                    stop = &mut interrupted => return Err(stop(said)),
                     () = &mut loading, if may_be_loading => {
                         may_be_loading = false;
                         self.emit(loading_sign());
                         continue;
                     }
-                    () = &mut deadline => break stream_error(asked, ChatErrorKind::Silent),
                 };
                 may_be_loading = false;
                 if matches!(item, Some(Ok(_))) {
                     request.record_output();
                 }
-                match item {
-                    Some(Ok(ChatEvent::Text(text))) => queued.extend(StreamEvent::Text(text.into()).pieces()),
-                    Some(Ok(ChatEvent::Thought(text))) => {
-                        queued.extend(StreamEvent::Thought(text.into()).pieces())
-                    }
+                let words = match item {
+                    Some(Ok(ChatEvent::Text(text))) => StreamEvent::Text(text.into()),
+                    Some(Ok(ChatEvent::Thought(text))) => StreamEvent::Thought(text.into()),
                     Some(Ok(ChatEvent::Done(reply))) => {
                         request.answered(asked, &reply);
                         return Ok(reply);
                     }
                     Some(Err(error)) => break error,
                     None => break stream_error(asked, ChatErrorKind::Cut),
+                };
+                for piece in words.pieces() {
+                    match emit_words(&self.guard.stream, piece, &mut said) {
+                        Ok(Pace::KeptUp) => continue,
+                        Ok(Pace::Behind) => {}
+                        Err(AnswerTooLong) => return Err(Stop::TooLong(said)),
+                    }
+                    tokio::select! {
+                        () = keep_pace(&self.guard.stream, &mut self.pacing, agent.settings.reader_timeout) => {}
+                        stop = &mut interrupted => return Err(stop(said)),
+                        () = &mut deadline => break 'reply stream_error(asked, ChatErrorKind::Silent),
+                    }
                 }
             }
         };
@@ -210,8 +209,7 @@ impl TurnDriver {
             let reply = tokio::select! {
                 biased;
                 event = next_event(&self.connection) => {
-                    let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
-                    forward_event(stream, conversation, &mut self.notes, event, "")?;
+                    forward_event(&self.guard, &mut self.notes, event, "")?;
                     continue;
                 }
                 reply = batch.next() => reply,
@@ -383,9 +381,11 @@ impl TurnDriver {
         }
     }
 
-    /// Leaves a trace of a turn that is not over, in case the process ends before it is.
+    /// Leaves a trace of a turn that is not over, in case the process ends before it is. One that is over is written down at
+    /// once.
     fn queue_record(&self) {
-        if self.context.transcript.is_some() || self.guard.conversation.is_deleted() {
+        let is_over = self.record.turn.ending().is_some();
+        if is_over || self.context.transcript.is_some() || self.guard.conversation.is_deleted() {
             return;
         }
         let session = &self.guard.conversation.session;
@@ -394,9 +394,8 @@ impl TurnDriver {
 
     fn forward_waiting(&mut self) {
         while let Some(event) = self.connection.try_next_event() {
-            let (stream, conversation) = (&self.guard.stream, &self.guard.conversation);
             // The turn is over anyway.
-            let _ = forward_event(stream, conversation, &mut self.notes, event, "");
+            let _ = forward_event(&self.guard, &mut self.notes, event, "");
         }
     }
 
@@ -443,22 +442,13 @@ fn loading_sign() -> StreamEvent {
     StreamEvent::Data { name: "model-loading".into(), value: serde_json::json!({ "message": message }) }
 }
 
-/// Streams queued text until readers are behind, and adds it to the answer. `false` when the answer is too long.
-fn emit_words(stream: &EventStream, queued: &mut VecDeque<StreamEvent>, said: &mut String) -> bool {
-    while let Some(words) = queued.pop_front() {
-        let before = said.len();
-        if let StreamEvent::Text(text) = &words {
-            said.push_str(text);
-        }
-        if stream.push(words).is_err() {
-            said.truncate(before);
-            return false;
-        }
-        if stream.is_ahead() {
-            break;
-        }
+/// Streams text, and adds it to the answer unless that would be too long.
+fn emit_words(stream: &EventStream, words: StreamEvent, said: &mut String) -> Result<Pace, AnswerTooLong> {
+    let before = said.len();
+    if let StreamEvent::Text(text) = &words {
+        said.push_str(text);
     }
-    true
+    stream.push(words).inspect_err(|_| said.truncate(before))
 }
 
 /// The next event of a connection; waits for ever once another connection has taken over.
@@ -472,8 +462,7 @@ async fn next_event(connection: &Connection) -> ClientEvent {
 /// Streams a session event to the readers, and notes what the model must know. It ends the turn if the client was blocked,
 /// or an operator has ended the session.
 fn forward_event(
-    stream: &EventStream,
-    conversation: &Conversation,
+    guard: &TurnGuard,
     notes: &mut Vec<String>,
     event: ClientEvent,
     said: &str,
@@ -495,7 +484,7 @@ fn forward_event(
         ClientEvent::Partial { call_id, response } => StreamEvent::PartialResult { id: call_id, response },
         ClientEvent::Confirmation { call_id, request } => {
             let request = Arc::new(request);
-            let mut state = conversation.lock();
+            let mut state = guard.conversation.lock();
             state.confirmations.retain(|confirmation| confirmation.call_id != call_id);
             state.confirmations.push(OpenConfirmation { call_id: call_id.clone(), request: request.clone() });
             StreamEvent::ConfirmationRequest { id: call_id, request }
@@ -516,7 +505,7 @@ fn forward_event(
         },
         ClientEvent::Blocked { .. } => return stop,
     };
-    let _ = stream.push(event);
+    let _ = guard.stream.push(event);
     stop
 }
 

@@ -116,12 +116,18 @@ impl StreamEvent {
     }
 
     /// The same in pieces that are not too large to wait for a reader.
-    pub(super) fn pieces(self) -> Vec<Self> {
-        match self {
-            Self::Text(text) if text.len() > MAX_PIECE_BYTES => pieces(&text).map(Self::Text).collect(),
-            Self::Thought(text) if text.len() > MAX_PIECE_BYTES => pieces(&text).map(Self::Thought).collect(),
-            other => vec![other],
-        }
+    pub(super) fn pieces(self) -> impl Iterator<Item = Self> {
+        // A token is one piece; no list is made for it.
+        let (whole, pieces) = match self {
+            Self::Text(text) if text.len() > MAX_PIECE_BYTES => {
+                (None, pieces(&text).map(Self::Text).collect())
+            }
+            Self::Thought(text) if text.len() > MAX_PIECE_BYTES => {
+                (None, pieces(&text).map(Self::Thought).collect())
+            }
+            other => (Some(other), Vec::new()),
+        };
+        whole.into_iter().chain(pieces)
     }
 }
 

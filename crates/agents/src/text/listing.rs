@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use quarterdeck_contracts::{Commit, Scan, Store, StoreError, Table, visible_line};
+use quarterdeck_runtime::Client;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -133,6 +134,7 @@ impl TextCore {
     pub(super) fn list_message(
         self: &Arc<Self>,
         conversation: &Conversation,
+        client: &Client,
         text: &str,
         chat: Option<&str>,
     ) -> Commit {
@@ -155,7 +157,7 @@ impl TextCore {
         // A session's id in place of a name leads to the session by itself.
         let name = chat.filter(|chat| *chat != session.id() && chat.chars().count() <= MAX_CHAT_ID_CHARS);
         listing.chat = name.map(str::to_owned).or(listing.chat.take());
-        if is_new {
+        if is_new && !client.is_new {
             let (core, client) = (self.clone(), session.client().to_owned());
             tokio::spawn(async move { core.prune_list(&client).await });
         }

@@ -51,6 +51,21 @@ impl TextCore {
         }
     }
 
+    /// The same for a message, whose turn is stored next: what begins a conversation is stored with it.
+    pub(super) async fn open_for_message(
+        &self,
+        user: &User,
+        address: Address<'_>,
+    ) -> Result<Arc<Conversation>, Refusal> {
+        match address {
+            Address::New => {
+                self.check_may_write()?;
+                self.open_unstored(user).await
+            }
+            Address::Session(_) | Address::Chat(_) => self.open_conversation(user, address).await,
+        }
+    }
+
     /// The conversation that a request means, if there is one.
     pub(super) async fn find(
         &self,
@@ -104,6 +119,13 @@ impl TextCore {
         Ok(self.cache(session, self.new_state(Vec::new(), None)))
     }
 
+    /// Begins a conversation that its first commit stores.
+    async fn open_unstored(&self, user: &User) -> Result<Arc<Conversation>, Refusal> {
+        let session =
+            self.orchestrator.open_unstored(user.client.clone(), Mode::Text, &self.registry).await?;
+        Ok(self.cache(session, self.new_state(Vec::new(), None)))
+    }
+
     async fn resume(&self, user: &User, id: &str) -> Result<Arc<Conversation>, Refusal> {
         let is_followed = self.registry.is_followed();
         let _moving = if is_followed { Some(self.moving.lock().await) } else { None };
@@ -149,7 +171,7 @@ impl TextCore {
         None
     }
 
-    /// Drops a conversation that another node has.
+    /// Drops a conversation that another node has, or that could not be stored.
     pub(super) fn forget_lost(&self, conversation: &Conversation) {
         let mut known = self.lock();
         let id = conversation.session.id();
@@ -257,14 +279,15 @@ impl TextCore {
                 },
                 None => None,
             };
-            let conversation = self.open(user).await?;
-            let id = conversation.session.id().to_owned();
+            let conversation = self.open_unstored(user).await?;
             let seen = known.map(|(_, version)| version);
-            let entered = history::link_chat(client, chat, &id, seen, self.expiry_ms());
-            match store.commit(entered).await {
-                Ok(_) => {}
-                Err(CommitError::Conflict { .. }) => continue,
-                Err(error) => return Err(error.into_store_error().into()),
+            let entered = history::link_chat(client, chat, conversation.session.id(), seen, self.expiry_ms());
+            if let Err(error) = conversation.session.commit(entered).await {
+                self.forget_lost(&conversation);
+                match error {
+                    CommitError::Conflict { .. } => continue,
+                    error => return Err(error.into_store_error().into()),
+                }
             }
             if let Some(ended) = ended {
                 self.carry_over(&conversation, &ended).await?;

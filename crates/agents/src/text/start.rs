@@ -51,7 +51,7 @@ impl TextAgent {
     /// Sends a message, unless another node takes the conversation before it is stored.
     async fn try_send(&self, user: &User, to: Address<'_>, message: Message) -> Result<Reader, Refusal> {
         let agent = &self.core;
-        let conversation = agent.open_conversation(user, to).await?;
+        let conversation = agent.open_for_message(user, to).await?;
         let Message { id, idempotency_key, text } = message;
         let key = idempotency_key.as_deref().or(id.as_deref());
         let guard = match agent.wait_for_turn(&conversation, key).await {
@@ -81,7 +81,7 @@ impl TextAgent {
             Address::Chat(chat) => Some(chat),
             Address::New | Address::Session(_) => None,
         };
-        let told = told.and(agent.list_message(&conversation, &text, chat));
+        let told = told.and(agent.list_message(&conversation, &user.client, &text, chat));
         let record = TurnRecord { key, ..agent.new_record(number, id, text, with_notes)? };
         // Before anything is done about it, so that a second delivery after a crash is known to be one.
         agent.store_turn_with(&conversation, &record, told).await?;
@@ -321,6 +321,10 @@ impl TextCore {
             Err(_) if conversation.session.is_lost() => {
                 self.forget_lost(conversation);
                 return Err(SessionError::Lost.into());
+            }
+            Err(error) if conversation.session.is_unstored() => {
+                self.forget_lost(conversation);
+                return Err(error.into_store_error().into());
             }
             Err(error) => {
                 tracing::error!(session = conversation.session.id(), error = %error, "turn write failed");

@@ -47,7 +47,14 @@ struct Backlog {
     next: u64,
     is_closed: bool,
     readers: usize,
-    waiting: Vec<Waker>,
+    waiting: Waiters,
+}
+
+/// Who waits for the next event. Nearly always that is one reader, which costs no allocation.
+#[derive(Debug, Default)]
+struct Waiters {
+    first: Option<Waker>,
+    more: Vec<Waker>,
 }
 
 /// An event, or the place of some that were dropped.
@@ -74,6 +81,14 @@ pub struct Reader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AnswerTooLong;
 
+/// Whether the readers keep up with the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    KeptUp,
+    /// Even the fastest is far behind.
+    Behind,
+}
+
 impl EventStream {
     /// A turn whose events are counted among those that are held.
     pub(super) fn new(held: HeldBytes) -> Arc<Self> {
@@ -94,14 +109,15 @@ impl EventStream {
         stream
     }
 
-    pub(super) fn push(&self, event: StreamEvent) -> Result<(), AnswerTooLong> {
-        let waiting = {
+    pub(super) fn push(&self, event: StreamEvent) -> Result<Pace, AnswerTooLong> {
+        let (waiting, pace) = {
             let mut backlog = self.lock();
             backlog.push(event)?;
-            std::mem::take(&mut backlog.waiting)
+            let pace = if backlog.is_ahead() { Pace::Behind } else { Pace::KeptUp };
+            (std::mem::take(&mut backlog.waiting), pace)
         };
-        wake(waiting);
-        Ok(())
+        waiting.wake();
+        Ok(pace)
     }
 
     /// Nothing more will come.
@@ -111,7 +127,7 @@ impl EventStream {
             backlog.is_closed = true;
             std::mem::take(&mut backlog.waiting)
         };
-        wake(waiting);
+        waiting.wake();
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -153,7 +169,7 @@ impl EventStream {
             if backlog.is_closed {
                 return Poll::Ready(());
             }
-            backlog.wait(context);
+            backlog.waiting.add(context.waker());
             Poll::Pending
         })
         .await;
@@ -225,10 +241,34 @@ impl Backlog {
         self.pushed - self.read > MAX_AHEAD_BYTES
     }
 
-    fn wait(&mut self, context: &Context<'_>) {
-        if !self.waiting.iter().any(|waker| waker.will_wake(context.waker())) {
-            self.waiting.push(context.waker().clone());
+    /// Where the event with this number is, or the place of dropped ones that it is among.
+    fn find(&self, number: u64) -> usize {
+        // A reader that keeps up finds it at the end, where nothing has been dropped.
+        let from_end = usize::try_from(self.next.saturating_sub(number)).unwrap_or(usize::MAX);
+        let place = self.entries.len().saturating_sub(from_end);
+        match self.entries.get(place) {
+            None => place,
+            Some(entry) if entry.number == number => place,
+            Some(_) => self.entries.partition_point(|entry| entry.number < number),
         }
+    }
+}
+
+impl Waiters {
+    fn add(&mut self, waker: &Waker) {
+        let is_known = |known: &Waker| known.will_wake(waker);
+        if self.first.as_ref().is_some_and(is_known) || self.more.iter().any(is_known) {
+            return;
+        }
+        match &mut self.first {
+            None => self.first = Some(waker.clone()),
+            Some(_) => self.more.push(waker.clone()),
+        }
+    }
+
+    /// Not to be called while the backlog is locked: what is woken may read it at once.
+    fn wake(self) {
+        self.first.into_iter().chain(self.more).for_each(Waker::wake);
     }
 }
 
@@ -237,12 +277,12 @@ impl Reader {
     /// `Ready(false)` says that nothing more will come.
     pub fn poll_events(&mut self, context: &Context<'_>, mut each: impl FnMut(&StreamEvent)) -> Poll<bool> {
         let mut backlog = self.stream.lock();
-        let first = backlog.entries.partition_point(|entry| entry.number < self.next);
+        let first = backlog.find(self.next);
         if first == backlog.entries.len() {
             if backlog.is_closed {
                 return Poll::Ready(false);
             }
-            backlog.wait(context);
+            backlog.waiting.add(context.waker());
             return Poll::Pending;
         }
         let mut bytes = 0;
@@ -287,12 +327,6 @@ impl Drop for Reader {
         if is_abandoned {
             self.stream.abandoned.notify_waiters();
         }
-    }
-}
-
-fn wake(waiting: Vec<Waker>) {
-    for waker in waiting {
-        waker.wake();
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use quarterdeck_agents::text::{Address, ConfirmationReply, Message, Refusal};
+use quarterdeck_agents::text::{Address, ConfirmationReply, Message, Refusal, User};
 use quarterdeck_contracts::handler::BoxFuture;
 use quarterdeck_contracts::{ChatMessage, Commit, CommitError, Row, Scan, Store, StoreError, Table};
-use quarterdeck_runtime::SessionError;
+use quarterdeck_runtime::{Client, SessionError};
 use quarterdeck_store::MemoryStore;
 use serde_json::json;
 
@@ -156,6 +156,13 @@ struct CountingStore {
     reads: AtomicU64,
 }
 
+impl CountingStore {
+    fn new() -> Arc<Self> {
+        let zero = AtomicU64::default;
+        Arc::new(Self { kept: MemoryStore::new(), commits: zero(), queued: zero(), reads: zero() })
+    }
+}
+
 impl Store for CountingStore {
     fn get(&self, table: Table, key: &str) -> BoxFuture<Result<Option<Row>, StoreError>> {
         self.reads.fetch_add(1, Ordering::Relaxed);
@@ -275,11 +282,7 @@ async fn cost_of_turns(world: &World, store: &CountingStore) -> [u64; 3] {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_of_a_node_costs_no_commit_more_than_one_of_a_process_alone() {
-    let counting = || {
-        let zero = AtomicU64::default;
-        Arc::new(CountingStore { kept: MemoryStore::new(), commits: zero(), queued: zero(), reads: zero() })
-    };
-    let (alone, shared) = (counting(), counting());
+    let (alone, shared) = (CountingStore::new(), CountingStore::new());
     let kept: Arc<dyn Store> = alone.clone();
     let alone = cost_of_turns(&World::on_store(&kept), &alone).await;
     let kept: Arc<dyn Store> = shared.clone();
@@ -289,6 +292,40 @@ async fn a_turn_of_a_node_costs_no_commit_more_than_one_of_a_process_alone() {
     assert!(shared[1] <= alone[1], "queued: {shared:?} {alone:?}");
     // Whether another node has had the conversation is one row.
     assert_eq!(shared[2], alone[2] + 10, "reads");
+}
+
+#[tokio::test]
+async fn a_first_message_and_its_session_are_stored_in_one_commit() {
+    let counting = CountingStore::new();
+    let store: Arc<dyn Store> = counting.clone();
+    let world = World::on_store(&store);
+    world.model.then(ModelStep::Hang("I am thinking"));
+    let new = User { client: Client { is_new: true, ..ann().client }, ..ann() };
+    let _reader = world.agent.send_message(&new, Address::New, message("Think")).await.unwrap();
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    assert_eq!((count(&counting.commits), count(&counting.reads)), (1, 0));
+    let stored = |table| store.scan(table, Scan::prefix("", 10));
+    let sessions = stored(Table::Sessions).await.unwrap();
+    let row = sessions.iter().find(|(key, _)| key.starts_with("s/")).unwrap();
+    assert_eq!((sessions.len(), &row.1.value["turn"]), (2, &json!(1)), "the session, and whose it is");
+    assert_eq!(stored(Table::History).await.unwrap().len(), 2, "the turn, and its place in the list");
+}
+
+#[tokio::test]
+async fn a_first_message_that_cannot_be_stored_leaves_no_session() {
+    let full = Arc::new(FullStore::new(Arc::new(MemoryStore::new())));
+    let store: Arc<dyn Store> = full.clone();
+    let world = World::on_store(&store);
+    full.is_full.store(true, Ordering::Relaxed);
+    for address in [Address::New, Address::Chat("chat")] {
+        let refused = world.agent.send_message(&ann(), address, message("Hello")).await;
+        assert!(matches!(refused, Err(Refusal::Session(SessionError::Store(_)))), "{:?}", refused.err());
+    }
+    assert_eq!(store.scan(Table::Sessions, Scan::prefix("", 10)).await, Ok(Vec::new()));
+    assert_eq!(world.model.requests.lock().unwrap().len(), 0);
+    full.is_full.store(false, Ordering::Relaxed);
+    world.model.reply("Hello.");
+    assert!(world.send_and_collect("Hello").await.contains("Hello."));
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use quarterdeck_simulator::live::{ConnectionEnd, EndedBy, LiveSimulator, Report,
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use self::espeak::Espeak;
+pub(crate) use self::espeak::Espeak;
 use crate::ExitStatus;
 use crate::arguments::simulate::{SimulateCommand, SimulateLiveOptions, Speech};
 use crate::shutdown::ShutdownSignal;
@@ -65,7 +65,7 @@ fn read(path: &Path) -> anyhow::Result<Scenario> {
 
 /// What speaks for a simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SpeechSource {
+enum SpeechSource {
     Espeak,
     /// Nothing, as it was asked for.
     Tones,
@@ -83,7 +83,7 @@ impl SpeechSource {
     }
 }
 
-pub(crate) async fn with_speech(
+async fn with_speech(
     simulator: LiveSimulator,
     wanted: Speech,
 ) -> anyhow::Result<(LiveSimulator, SpeechSource)> {

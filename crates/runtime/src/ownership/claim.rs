@@ -189,7 +189,7 @@ impl Orchestrator {
         (commit, held)
     }
 
-    pub(super) fn keep_until(&self) -> Option<u64> {
+    pub(crate) fn keep_until(&self) -> Option<u64> {
         Some(self.now_ms() + self.policy().retention.as_millis() as u64)
     }
 }

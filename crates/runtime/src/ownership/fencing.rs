@@ -28,7 +28,7 @@ impl SessionCore {
     /// Commits, within a time limit. Where nodes share the store, the session's lease is demanded, and taken if it is free; a
     /// conflict in [`Table::Leases`] says that the session is lost.
     pub(crate) async fn commit(&self, commit: Commit) -> Result<u64, CommitError> {
-        let Some(lease) = &self.lease else { return self.commit_unfenced(commit).await };
+        let Some(lease) = &self.lease else { return self.commit_unleased(commit).await };
         for _ in 0..MAX_ATTEMPTS {
             let standing = *lease.standing();
             let result = match standing.phase {
@@ -92,9 +92,10 @@ impl SessionCore {
         }
     }
 
-    /// Whether what may be lost can be queued now. While the lease is free or changes, it waits for the next commit.
+    /// Whether what may be lost can be queued now. While the lease is free or changes, it waits for the next commit, as it does
+    /// in a session that is not stored yet.
     pub(crate) fn may_queue(&self) -> bool {
-        let Some(lease) = &self.lease else { return true };
+        let Some(lease) = &self.lease else { return !self.is_unstored() };
         lease.standing().phase == LeasePhase::Held && lease.changing.try_lock().is_ok()
     }
 

@@ -61,6 +61,11 @@ impl Session {
         self.core.commit(commit).await
     }
 
+    /// Whether its first commit, which creates it, is still to come or has failed.
+    pub fn is_unstored(&self) -> bool {
+        self.core.is_unstored()
+    }
+
     /// Whether several nodes share the store, so that it can be given away.
     pub fn is_leased(&self) -> bool {
         self.core.lease.is_some()
@@ -137,6 +142,9 @@ impl SessionCore {
 
     /// What a session that is dropped leaves to the store: what was not stored yet, and its lease.
     pub(crate) fn leave_to_store(&self) {
+        if self.is_unstored() {
+            return;
+        }
         let unsaved = self.take_unsaved(&mut self.lock());
         let Some(lease) = &self.lease else {
             return self.queue_unsaved(unsaved);

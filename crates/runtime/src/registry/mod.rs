@@ -101,7 +101,7 @@ impl Registry {
 
     /// Loads an artifact with the handlers that were read together with it from `tools`.
     pub fn from_bundle(bundle: Bundle, tools: &Path, hosts: Hosts) -> Result<Self, LoadError> {
-        let source = HandlerSource::Files(&bundle.files);
+        let source = HandlerSource::Bundle(&bundle.files);
         let snapshot = load::from_artifact(bundle.artifact, &source, &hosts, OnUnloadable::LeaveOut)?;
         Ok(Self::new(&tools.join("tool_registry.json"), tools, hosts, snapshot))
     }
@@ -209,7 +209,7 @@ impl Registry {
 
     /// Prepares an artifact for these hosts, without loading it beside the others yet. It may take a while.
     pub(crate) fn prepare(&self, bundle: Bundle) -> Result<Snapshot, LoadError> {
-        let source = HandlerSource::Files(&bundle.files);
+        let source = HandlerSource::Bundle(&bundle.files);
         load::from_artifact(bundle.artifact, &source, &self.hosts, OnUnloadable::Refuse)
     }
 

@@ -13,6 +13,7 @@ mod end;
 mod events;
 mod facts;
 mod heard;
+mod new_rows;
 mod rows;
 mod save;
 mod turns;
@@ -36,6 +37,7 @@ pub use turns::TurnStart;
 pub(crate) use answer::{AnswerOwner, AnswerSource, PendingAnswer, is_cancelled};
 pub(crate) use audit::AuditRecord;
 pub(crate) use data::{PendingConfirmation, SessionData, UnadmittedMessage};
+pub(crate) use new_rows::NewRows;
 pub(crate) use rows::{CallRow, SessionRow, session_key};
 
 use crate::capabilities::knowledge::readable;
@@ -66,6 +68,8 @@ pub(crate) struct SessionCore {
     /// Whether it is listed, and counts among those that are open.
     pub(crate) is_registered: AtomicBool,
     data: Mutex<SessionData>,
+    /// What its first commit has to store, until it has.
+    new_rows: Mutex<Option<NewRows>>,
     /// What last went wrong inside a handler, until an operator asks for it. Not kept over a restart.
     fault: Mutex<Option<HandlerFault>>,
     /// Wakes the connection when there is an event for it.
@@ -92,6 +96,7 @@ impl SessionCore {
             lease,
             is_registered: AtomicBool::new(false),
             data: Mutex::new(data),
+            new_rows: Mutex::default(),
             fault: Mutex::default(),
             event_queued: Notify::new(),
         })

@@ -105,7 +105,7 @@ impl SessionCore {
         commit
     }
 
-    fn row(&self, data: &SessionData) -> SessionRow {
+    pub(super) fn row(&self, data: &SessionData) -> SessionRow {
         SessionRow {
             client_id: self.client.to_string(),
             mode: self.mode,

@@ -45,38 +45,38 @@ use route::Route;
 /// Every path with its handlers and descriptions.
 fn table() -> Vec<Route> {
     let mut routes = vec![
-        Route::at("/api/chat").post(chat::post, chat::describe()),
-        Route::at("/api/chat/{id}/stream").get(chat::resume, chat::describe_resume()),
-        Route::at("/api/confirmations").post(confirmations::post, confirmations::describe()),
-        Route::at("/api/feedback").post(feedback::post, feedback::describe()),
-        Route::at("/api/sessions").get(session_list::get, session_list::describe()),
+        Route::at("/api/chat").post(chat::post, chat::describe),
+        Route::at("/api/chat/{id}/stream").get(chat::resume, chat::describe_resume),
+        Route::at("/api/confirmations").post(confirmations::post, confirmations::describe),
+        Route::at("/api/feedback").post(feedback::post, feedback::describe),
+        Route::at("/api/sessions").get(session_list::get, session_list::describe),
         Route::at("/api/sessions/{id}")
-            .get(sessions::get, sessions::describe())
-            .delete(sessions::delete, sessions::describe_delete()),
-        Route::at("/files/{id}").get(files::get, files::describe()),
-        Route::at("/api/tasks").get(tasks::list, tasks::describe_list()),
+            .get(sessions::get, sessions::describe)
+            .delete(sessions::delete, sessions::describe_delete),
+        Route::at("/files/{id}").get(files::get, files::describe),
+        Route::at("/api/tasks").get(tasks::list, tasks::describe_list),
         Route::at("/api/tasks/{id}")
-            .get(tasks::get, tasks::describe())
-            .delete(tasks::delete, tasks::describe_delete()),
-        Route::at("/api/tools").get(tools::list, tools::describe_list()),
-        Route::at("/api/tools/{id}").get(tools::get, tools::describe()),
-        Route::at("/api/me").get(me::get, me::describe()),
-        Route::at("/api/page").get(page_settings::get, page_settings::describe()),
-        Route::at("/api/page/logo").get(page_settings::logo, page_settings::describe_logo()),
-        Route::at("/api/voice/ticket").post(ticket::post, ticket::describe()),
-        Route::at("/api/watch").get(watch::get, watch::describe()),
-        Route::at("/voice").get(voice::get, voice::describe()),
-        Route::at("/v1/chat/completions").post(completions::post, completions::describe()),
-        Route::at("/v1/models").get(models::list, models::describe_list()),
-        Route::at("/v1/models/{id}").get(models::get, models::describe()),
-        Route::at("/metrics").get(metrics::get, metrics::describe()),
-        Route::at("/healthz").get(health::alive, health::describe_alive()),
-        Route::at("/readyz").get(health::ready, health::describe_ready()),
-        Route::at("/openapi.json").get(openapi::get, openapi::describe()),
-        Route::at("/").get(page::get, page::describe()),
-        Route::at("/deck").get(page::deck, page::describe_deck()),
-        Route::at("/embed.js").get(embed::get, embed::describe()),
-        Route::at("/docs").get(docs::get, docs::describe()),
+            .get(tasks::get, tasks::describe)
+            .delete(tasks::delete, tasks::describe_delete),
+        Route::at("/api/tools").get(tools::list, tools::describe_list),
+        Route::at("/api/tools/{id}").get(tools::get, tools::describe),
+        Route::at("/api/me").get(me::get, me::describe),
+        Route::at("/api/page").get(page_settings::get, page_settings::describe),
+        Route::at("/api/page/logo").get(page_settings::logo, page_settings::describe_logo),
+        Route::at("/api/voice/ticket").post(ticket::post, ticket::describe),
+        Route::at("/api/watch").get(watch::get, watch::describe),
+        Route::at("/voice").get(voice::get, voice::describe),
+        Route::at("/v1/chat/completions").post(completions::post, completions::describe),
+        Route::at("/v1/models").get(models::list, models::describe_list),
+        Route::at("/v1/models/{id}").get(models::get, models::describe),
+        Route::at("/metrics").get(metrics::get, metrics::describe),
+        Route::at("/healthz").get(health::alive, health::describe_alive),
+        Route::at("/readyz").get(health::ready, health::describe_ready),
+        Route::at("/openapi.json").get(openapi::get, openapi::describe),
+        Route::at("/").get(page::get, page::describe),
+        Route::at("/deck").get(page::deck, page::describe_deck),
+        Route::at("/embed.js").get(embed::get, embed::describe),
+        Route::at("/docs").get(docs::get, docs::describe),
     ];
     routes.extend(deck::routes());
     routes

@@ -25,6 +25,9 @@ use crate::quota::Permit;
 /// A comment is sent after this silence.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
 
+/// How much of the room that a large frame took is kept for the next one.
+const MAX_KEPT_BYTES: usize = 1 << 10;
+
 /// Encodes the events of a turn in a protocol.
 pub(crate) trait StreamEncoder: Send + Unpin + 'static {
     fn encode(&mut self, event: &StreamEvent, out: &mut Vec<u8>);
@@ -35,8 +38,9 @@ pub(crate) trait StreamEncoder: Send + Unpin + 'static {
 
 /// A body that follows a turn. Dropping it unsubscribes.
 struct TurnBody<E> {
-    /// What was encoded before the response began.
-    opening: Vec<u8>,
+    /// What is encoded and not sent: at first, what came before the response began. Kept empty between frames, so that each is
+    /// encoded where the last one was.
+    encoded: Vec<u8>,
     reader: Reader,
     encoder: E,
     keep_alive: Pin<Box<Sleep>>,
@@ -57,7 +61,7 @@ pub(crate) fn body_after(
     permit: Option<Permit>,
 ) -> Body {
     Body::new(TurnBody {
-        opening,
+        encoded: opening,
         reader,
         encoder,
         keep_alive: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
@@ -79,15 +83,15 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         if this.is_over {
             return Poll::Ready(None);
         }
-        let mut out = std::mem::take(&mut this.opening);
+        let out = &mut this.encoded;
         // An event may have no form in this protocol; then the next one is awaited.
         while out.is_empty() {
             let encoder = &mut this.encoder;
-            match this.reader.poll_events(context, |event| encoder.encode(event, &mut out)) {
+            match this.reader.poll_events(context, |event| encoder.encode(event, out)) {
                 Poll::Ready(true) => this.has_sent = true,
                 Poll::Ready(false) => {
                     this.is_over = true;
-                    this.encoder.finish(&mut out);
+                    this.encoder.finish(out);
                     if out.is_empty() {
                         return Poll::Ready(None);
                     }
@@ -104,7 +108,10 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
                 }
             }
         }
-        Poll::Ready(Some(Ok(Frame::data(out.into()))))
+        let frame = Bytes::copy_from_slice(out);
+        out.clear();
+        out.shrink_to(MAX_KEPT_BYTES);
+        Poll::Ready(Some(Ok(Frame::data(frame))))
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::process::Command;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use crate::environment;
 use crate::terminal::info;
 
 /// About two minutes of speech.
@@ -51,9 +52,20 @@ const LIMITS: Limits = Limits {
     speech_timeout: Duration::from_secs(10),
 };
 
+const PROGRAM: &str = "espeak-ng";
+
 impl Espeak {
+    /// The program, if it is on the search path. Whether it works shows when it speaks: a server would wait for it at each
+    /// start.
+    pub(crate) fn installed() -> Option<Self> {
+        let folders = environment::search_path()?;
+        let mut programs = std::env::split_paths(&folders).map(|folder| folder.join(PROGRAM));
+        programs.find(|program| program.is_file()).map(|program| Self::new(program.into(), LIMITS))
+    }
+
+    /// The same, after it has been started once.
     pub(crate) async fn find() -> Option<Self> {
-        let espeak = Self::new("espeak-ng".into(), LIMITS);
+        let espeak = Self::new(PROGRAM.into(), LIMITS);
         let found = timeout(LIMITS.speech_timeout, espeak.0.run(&["--version"], "")).await;
         found.is_ok_and(|found| found.is_ok()).then_some(espeak)
     }

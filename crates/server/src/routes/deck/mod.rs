@@ -42,41 +42,39 @@ pub(super) use live::follow_own_events;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::at("/api/deck/overview").get(overview::get, overview::describe()),
-        Route::at("/api/deck/series").get(series::get, series::describe()),
-        Route::at("/api/deck/live").get(live::get, live::describe()),
-        Route::at("/api/deck/sessions").get(sessions::list, sessions::describe_list()),
+        Route::at("/api/deck/overview").get(overview::get, overview::describe),
+        Route::at("/api/deck/series").get(series::get, series::describe),
+        Route::at("/api/deck/live").get(live::get, live::describe),
+        Route::at("/api/deck/sessions").get(sessions::list, sessions::describe_list),
         Route::at("/api/deck/sessions/{id}")
-            .get(sessions::get, sessions::describe())
-            .delete(sessions::delete, sessions::describe_delete()),
-        Route::at("/api/deck/alarms").get(alarms::list, alarms::describe_list()),
-        Route::at("/api/deck/alarms/lift").post(alarms::lift, alarms::describe_lift()),
+            .get(sessions::get, sessions::describe)
+            .delete(sessions::delete, sessions::describe_delete),
+        Route::at("/api/deck/alarms").get(alarms::list, alarms::describe_list),
+        Route::at("/api/deck/alarms/lift").post(alarms::lift, alarms::describe_lift),
         Route::at("/api/deck/log-level")
-            .get(log_level::get, log_level::describe())
-            .post(log_level::post, log_level::describe_post()),
-        Route::at("/api/deck/audit").get(audit::get, audit::describe()),
-        Route::at("/api/deck/audit/verify").post(verify::post, verify::describe()),
-        Route::at("/api/deck/registry").get(registry::get, registry::describe()),
+            .get(log_level::get, log_level::describe)
+            .post(log_level::post, log_level::describe_post),
+        Route::at("/api/deck/audit").get(audit::get, audit::describe),
+        Route::at("/api/deck/audit/verify").post(verify::post, verify::describe),
+        Route::at("/api/deck/registry").get(registry::get, registry::describe),
         Route::at("/api/deck/versions")
-            .get(versions::list, versions::describe_list())
-            .post(versions::post, versions::describe_post()),
-        Route::at("/api/deck/versions/{id}").delete(versions::delete, versions::describe_delete()),
-        Route::at("/api/deck/rollout").post(rollout::post, rollout::describe()),
-        Route::at("/api/deck/blocks").get(blocks::list, blocks::describe_list()),
-        Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete()),
-        Route::at("/api/deck/mcp").get(mcp::list, mcp::describe()),
-        Route::at("/api/deck/nodes").get(nodes::list, nodes::describe()),
-        Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list()),
-        Route::at("/api/deck/tasks/{id}").delete(tasks::delete, tasks::describe_delete()),
-        Route::at("/api/deck/feedback").get(feedback::list, feedback::describe()),
-        Route::at("/api/deck/conversations").get(conversations::list, conversations::describe_list()),
-        Route::at("/api/deck/conversations/{id}").get(conversations::get, conversations::describe()),
-        Route::at("/api/deck/unanswered")
-            .get(conversations::unanswered, conversations::describe_unanswered()),
-        Route::at("/api/deck/unanswered/export")
-            .post(conversations::export, conversations::describe_export()),
-        Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase()),
-        Route::at("/api/deck/playground").post(playground::post, playground::describe()),
+            .get(versions::list, versions::describe_list)
+            .post(versions::post, versions::describe_post),
+        Route::at("/api/deck/versions/{id}").delete(versions::delete, versions::describe_delete),
+        Route::at("/api/deck/rollout").post(rollout::post, rollout::describe),
+        Route::at("/api/deck/blocks").get(blocks::list, blocks::describe_list),
+        Route::at("/api/deck/blocks/{id}").delete(blocks::delete, blocks::describe_delete),
+        Route::at("/api/deck/mcp").get(mcp::list, mcp::describe),
+        Route::at("/api/deck/nodes").get(nodes::list, nodes::describe),
+        Route::at("/api/deck/tasks").get(tasks::list, tasks::describe_list),
+        Route::at("/api/deck/tasks/{id}").delete(tasks::delete, tasks::describe_delete),
+        Route::at("/api/deck/feedback").get(feedback::list, feedback::describe),
+        Route::at("/api/deck/conversations").get(conversations::list, conversations::describe_list),
+        Route::at("/api/deck/conversations/{id}").get(conversations::get, conversations::describe),
+        Route::at("/api/deck/unanswered").get(conversations::unanswered, conversations::describe_unanswered),
+        Route::at("/api/deck/unanswered/export").post(conversations::export, conversations::describe_export),
+        Route::at("/api/deck/clients/erase").post(clients::erase, clients::describe_erase),
+        Route::at("/api/deck/playground").post(playground::post, playground::describe),
     ]
 }
 

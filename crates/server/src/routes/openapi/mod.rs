@@ -73,7 +73,7 @@ pub fn document() -> Value {
     for route in table() {
         let operations = route.operations.into_iter();
         let described = operations
-            .map(|(method, operation)| (method.to_owned(), operation.into_json(route.path, &mut schemas)));
+            .map(|(method, describe)| (method.to_owned(), describe().into_json(route.path, &mut schemas)));
         paths.insert(route.path.to_owned(), described.collect::<Map<_, _>>().into());
     }
     let responses = errors::responses(&paths, &mut schemas);
