@@ -87,7 +87,7 @@ async fn read(stream: &mut TcpStream) -> Value {
         let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
         let head = head.to_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-        if body.len() >= length.parse().unwrap() {
+        if body.len() >= length.parse::<usize>().unwrap() {
             return serde_json::from_str(body).unwrap();
         }
     }
