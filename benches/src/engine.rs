@@ -16,8 +16,7 @@ const CALLS: usize = 1_000;
 /// Sixteen cores' worth, on however many there are.
 const LOOPS: usize = 16;
 const ORDINARY: &str = "export const execute = async ({ args }) => ({ ok: true, data: args.n });";
-const WAITING: &str =
-    "export const execute = async () => { await new Promise((done) => setTimeout(done, 3000)); return { ok: true, data: 1 }; };";
+const WAITING: &str = "export const execute = async () => { await new Promise((done) => setTimeout(done, 3000)); return { ok: true, data: 1 }; };";
 const ENDLESS: &str = "export const execute = () => { while (true) {} };";
 
 /// Memory for each of a thousand calls that wait, in bytes.
@@ -77,9 +76,11 @@ fn world() -> (JsHost, Runtime) {
 }
 
 fn load(host: &JsHost, source: &str) -> Arc<dyn Handler> {
-    let metadata: Metadata = serde_json::from_value(definition(&json!({ "type": "object" }))).expect("it is complete");
+    let metadata: Metadata =
+        serde_json::from_value(definition(&json!({ "type": "object" }))).expect("it is complete");
     let files = HandlerFiles::from([("tool/handler.js".to_owned(), source.as_bytes().to_vec())]);
-    host.load(HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files }).expect("it loads")
+    host.load(HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files })
+        .expect("it loads")
 }
 
 fn within(seconds: u64) -> Limits {

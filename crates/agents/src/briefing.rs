@@ -129,6 +129,7 @@ impl Briefing {
         let declared = self.declarations(&tools, standing.guides == Guides::Summaries);
         let brief = PreparedBrief::new(prompts, session.snapshot(), &tools, audience, standing, declared);
         let brief = Arc::new(brief);
+        prepared.retain(|known| known.is_in_use());
         prepared.truncate(MAX_PREPARED - 1);
         prepared.insert(0, brief.clone());
         brief

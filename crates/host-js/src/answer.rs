@@ -79,7 +79,7 @@ impl Ending {
             Some([kind, text, stack])
         }
         let Some([kind, text, stack]) = parts(bytes) else {
-            return Self::Crashed("its engine ended in a way that nobody knows".into());
+            return Self::Crashed("its engine ended in an unknown way".into());
         };
         let owned = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let thrown = || Thrown { head: truncated(owned(text)), stack: truncated(owned(stack)) };

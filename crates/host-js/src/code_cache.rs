@@ -1,7 +1,7 @@
 //! Compiled code on disk, so that only the first start on a machine compiles the engine.
 //!
 //! A file is one program's own writing: it is named after what was compiled and by which compiler for which processor, begins
-//! with the digest of the rest, and is taken only from a folder and a file that nobody else can write to.
+//! with the digest of the rest, and is taken only from a folder and a file that no other user can write to.
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,17 +14,20 @@ use wasmtime::{Engine, Module};
 
 /// Length of a digest as text.
 const DIGEST_BYTES: usize = 64;
-/// How long code is kept that nobody has written again: that of releases that were replaced.
+/// How long code is kept that was not written again: that of releases that were replaced.
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// A folder for compiled code.
 pub(crate) struct CodeCache(Option<PathBuf>);
 
 impl CodeCache {
-    /// The folder of this user: `$CACHE_DIRECTORY` of a service, `$XDG_CACHE_HOME/quarterdeck` or `~/.cache/quarterdeck`.
+    /// `$QUARTERDECK_ENGINE_CACHE`, or a folder of this user's: `$CACHE_DIRECTORY` of a service, `$XDG_CACHE_HOME/quarterdeck` or `~/.cache/quarterdeck`.
     pub(crate) fn of_user() -> Self {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(folder) = variable("QUARTERDECK_ENGINE_CACHE") {
+            return Self(Some(folder));
+        }
         let folder = variable("CACHE_DIRECTORY")
             .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("quarterdeck")))
             .or_else(|| variable("HOME").map(|home| home.join(".cache/quarterdeck")));
@@ -87,7 +90,7 @@ fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Module> {
     unsafe { Module::deserialize(engine, code) }
 }
 
-/// Whether nobody but this user can change it.
+/// Whether no other user can change it.
 #[cfg(unix)]
 fn is_ours_alone(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

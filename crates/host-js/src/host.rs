@@ -111,7 +111,7 @@ impl JsHost {
     fn loaded(&self, handler: HandlerToLoad<'_>) -> Result<JsHandler, HostError> {
         let program = Arc::new(Program::compile(handler, &self.config)?);
         // What is wrong with its top level is told now. The image is made again for the first call: a server has many handlers
-        // that nobody calls, and each image takes half a megabyte.
+        // that are not called, and each image takes half a megabyte.
         program.image()?;
         let Started { engine, code, fetcher } = self.started()?;
         let fetcher = fetcher.for_tool(handler.metadata).map_err(HostError::Unloadable)?;

@@ -89,7 +89,7 @@ fn ask(
     let places: Places = (a, a_length, b, b_length, c, c_length);
     let (memory, state) = memory_of(&mut caller)?;
     let [a, b, c] = texts(memory, places)?;
-    let question = Question::from_number(question).ok_or_else(|| fault("it asks what nobody asks"))?;
+    let question = Question::from_number(question).ok_or_else(|| fault("it asks an unknown question"))?;
     let answer = match question {
         Question::Resolve => crate::program::resolution(state.imports.resolve(&a, &b)),
         Question::Source => state.imports.source(&a),

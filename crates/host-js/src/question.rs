@@ -111,7 +111,7 @@ fn ask(
 ) -> wasmtime::Result<u32> {
     let (memory, state) = memory_of(&mut caller)?.data_and_store_mut(&mut caller);
     let texts = texts(memory, (a, a_length, b, b_length, c, c_length))?;
-    let question = Question::from_number(question).ok_or_else(|| fault("it asks what nobody asks"))?;
+    let question = Question::from_number(question).ok_or_else(|| fault("it asks an unknown question"))?;
     state.reply = answer(state, question, texts.each_ref().map(String::as_str));
     u32::try_from(state.reply.len()).map_err(|_| fault("the answer is larger than any memory"))
 }

@@ -12,7 +12,7 @@ use crate::call_state::CallState;
 use crate::code::Code;
 use crate::config::HostConfig;
 use crate::imports;
-use crate::interface::{FEATURES, MAX_INSTANCE_BYTES, MAX_TABLE_ELEMENTS};
+use crate::interface::{FEATURES, MAX_INSTANCE_BYTES, MAX_MEMORY_BYTES, MAX_TABLE_ELEMENTS};
 use crate::module_check;
 use crate::ticker::{RunningStep, Ticker};
 
@@ -128,9 +128,22 @@ fn engine_config(limits: &HostConfig, addresses: SlotAddresses) -> Config {
         .memory_reservation(addresses.reserved)
         .memory_guard_size(addresses.guard)
         .memory_reservation_for_growth(0)
-        .memory_init_cow(true)
+        .memory_init_cow(can_map_images())
         .allocation_strategy(InstanceAllocationStrategy::Pooling(slots(limits)));
     config
+}
+
+/// An image is a file in memory, for which a limit on the size of files holds as well. Where it could not be as large as a memory,
+/// instances are made by copying.
+#[cfg(unix)]
+fn can_map_images() -> bool {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    limit.is_none_or(|bytes| bytes >= MAX_MEMORY_BYTES as u64)
+}
+
+#[cfg(not(unix))]
+fn can_map_images() -> bool {
+    true
 }
 
 fn slots(limits: &HostConfig) -> PoolingAllocationConfig {

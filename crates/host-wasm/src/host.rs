@@ -34,7 +34,7 @@ const PLAIN_MODULES: Language = Language { returns: Returns::Answer, bodies: Bod
 ///   before its answer is handed out, as long as its time lasts.
 /// - A module that waits with no request open ends its call at once.
 ///
-/// No handler is ever quarantined. Compiled code looks at the clock in every loop and function, and no instruction takes longer
+/// Compiled code looks at the clock in every loop and function, and no instruction takes longer
 /// than to fill the memory that an instance may have, so that nothing holds a thread much past its deadline.
 pub struct WasmHost {
     config: Arc<HostConfig>,

@@ -1,7 +1,7 @@
 //! What all conversations of one kind are told alike. It is made once: guides and declarations are tens of kilobytes, and
 //! each message would pay for them before its first token.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use quarterdeck_contracts::estimate_tokens;
 use quarterdeck_runtime::{LoadedTool, Snapshot};
@@ -12,7 +12,8 @@ use crate::prompt::{Audience, Guides, Prompts, Standing};
 
 pub(super) struct PreparedBrief {
     prompts: Arc<Prompts>,
-    snapshot: Arc<Snapshot>,
+    /// Not held: a version that no session has any more is dropped.
+    snapshot: Weak<Snapshot>,
     tools: Vec<String>,
     audience: Audience,
     standing: Standing,
@@ -39,7 +40,7 @@ impl PreparedBrief {
     ) -> Self {
         Self {
             prompts,
-            snapshot: snapshot.clone(),
+            snapshot: Arc::downgrade(snapshot),
             tools: tools.iter().map(|tool| tool.metadata().tool_id.to_string()).collect(),
             audience,
             standing_chars: standing.text.chars().count(),
@@ -57,12 +58,17 @@ impl PreparedBrief {
         tools: &[&LoadedTool],
         audience: &Audience,
     ) -> bool {
-        // Both are held here, so that no others can be in their places.
+        // Nothing else can be at the place of either as long as this refers to it.
         Arc::ptr_eq(&self.prompts, prompts)
-            && Arc::ptr_eq(&self.snapshot, snapshot)
+            && std::ptr::eq(self.snapshot.as_ptr(), Arc::as_ptr(snapshot))
             && self.audience == *audience
             && self.tools.len() == tools.len()
             && self.tools.iter().zip(tools).all(|(known, tool)| known == tool.metadata().tool_id.as_str())
+    }
+
+    /// Whether a session may still ask for it.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.snapshot.strong_count() > 0
     }
 
     /// Whether `describe_tool` is declared.

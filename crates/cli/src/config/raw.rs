@@ -71,10 +71,12 @@ pub(crate) const SPECIAL_VARIABLES: [&str; 10] = [
     "QUARTERDECK_ZOOM_CLIENT_SECRET",
     CONFIG_FILE,
 ];
-/// Variables of the repository's tests and scripts. They may be set when `make` starts the program, and must not pass
+/// Variables of the repository's build, tests and scripts. They may be set when `make` starts the program, and must not pass
 /// for misspelt keys.
-pub(super) const SCRIPT_VARIABLES: [&str; 9] = [
+pub(super) const SCRIPT_VARIABLES: [&str; 11] = [
     "QUARTERDECK_BUILT",
+    "QUARTERDECK_CLANG",
+    "QUARTERDECK_ENGINE_CACHE",
     "QUARTERDECK_FIXTURES",
     "QUARTERDECK_IR",
     "QUARTERDECK_KB",

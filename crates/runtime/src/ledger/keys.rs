@@ -34,7 +34,7 @@ impl CallContent {
 
 impl From<&str> for CallContent {
     fn from(text: &str) -> Self {
-        /// Random, so that nobody can choose calls whose hashes are equal.
+        /// Random, so that a client cannot choose calls whose hashes are equal.
         static SEED: LazyLock<foldhash::fast::RandomState> = LazyLock::new(Default::default);
         Self { text: text.into(), hash: SEED.hash_one(text) }
     }
