@@ -66,6 +66,8 @@ def crates():
             crate.is_linked = True
             # A macro runs in the compiler, and so does all that it needs.
             pending += [needed for needed, kinds in crate.needs if None in kinds and not needed.is_macro]
+    # Its C is compiled into the engine of JavaScript, by a build script.
+    next(crate for crate in found.values() if crate.name == "rquickjs-sys").is_linked = True
     return sorted(found.values(), key=lambda crate: (crate is not program, crate.name, crate.version))
 
 
