@@ -4,6 +4,9 @@
 //! cargo knows where they are. Debian's clang compiles them, and the linker of the Rust toolchain links them: it knows what the
 //! libc needs, and older ones do not.
 
+#![expect(clippy::disallowed_methods, reason = "Cargo speaks to build scripts through the environment")]
+#![expect(clippy::print_stderr, reason = "and they speak to their user through it")]
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -22,6 +22,10 @@ pub(crate) struct CodeCache(Option<PathBuf>);
 
 impl CodeCache {
     /// `$QUARTERDECK_ENGINE_CACHE`, or a folder of this user's: `$CACHE_DIRECTORY` of a service, `$XDG_CACHE_HOME/quarterdeck` or `~/.cache/quarterdeck`.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "inspectors are made without a configuration, and have the same cache"
+    )]
     pub(crate) fn of_user() -> Self {
         let variable =
             |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -164,7 +168,7 @@ mod tests {
         }
 
         fn files(&self) -> Vec<PathBuf> {
-            let found = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+            let found = fs::read_dir(&self.0).into_iter().flatten().flatten().map(|entry| entry.path());
             found.filter(|path| path.extension().is_some_and(|extension| extension == "code")).collect()
         }
     }
