@@ -19,7 +19,8 @@ use crate::js_engine::{JsEngine, WASM_STACK_BYTES, image};
 use crate::program::{Image, Program};
 use crate::question;
 
-const JAVASCRIPT: Language = Language { returns: Returns::Ending, bodies: BodyForm::Kept };
+const JAVASCRIPT: Language =
+    Language { returns: Returns::Ending, bodies: BodyForm::Kept, waits_for_signal: false };
 /// What the engine itself and the gaps between its objects take, beyond the memory that a handler may use.
 const ENGINE_BYTES: usize = 16 << 20;
 /// An instance whose memory is no larger is cleared by copying the image again; page by page would take five times as long.

@@ -101,6 +101,7 @@ async fn run(
         requests: FuturesUnordered::new(),
         others: FuturesUnordered::new(),
         signals: FuturesUnordered::new(),
+        waits_for_signal: calls.language.waits_for_signal,
         fetches: HashMap::new(),
         fetch_warnings: 0,
         instance: Some(instance),
@@ -140,8 +141,9 @@ struct Driver {
     requests: FuturesUnordered<BoxFuture<Completion>>,
     /// What nothing depends on when the module has ended: timers and fetches.
     others: FuturesUnordered<BoxFuture<Completion>>,
-    /// What tells of the call's own end. To wait for nothing else is to wait for nothing.
+    /// What tells of the call's own end.
     signals: FuturesUnordered<BoxFuture<Completion>>,
+    waits_for_signal: bool,
     /// What ends fetches that the handler gives up.
     fetches: HashMap<u32, AbortHandle>,
     fetch_warnings: usize,
@@ -241,7 +243,8 @@ impl Driver {
 
     /// Whether anything is in progress that could still wake the handler.
     fn is_waiting(&self) -> bool {
-        !(self.requests.is_empty() && self.others.is_empty())
+        let has_signal = self.waits_for_signal && !self.signals.is_empty();
+        has_signal || !self.requests.is_empty() || !self.others.is_empty()
     }
 
     /// The next request that completes; `None` if there is none.

@@ -42,6 +42,8 @@ pub struct Language {
     pub returns: Returns,
     /// How they get the body of a response.
     pub bodies: BodyForm,
+    /// Whether a call may wait for nothing but the signal of its own end.
+    pub waits_for_signal: bool,
 }
 
 /// What `execute` and `resume` return in the end.

@@ -20,7 +20,8 @@ use crate::fetch::Fetcher;
 use crate::interface::MAX_MEMORY_BYTES;
 use crate::step::Threads;
 
-const PLAIN_MODULES: Language = Language { returns: Returns::Answer, bodies: BodyForm::InResult };
+const PLAIN_MODULES: Language =
+    Language { returns: Returns::Answer, bodies: BodyForm::InResult, waits_for_signal: true };
 
 /// Runs handlers that are WebAssembly modules, each call in an instance of its own.
 ///

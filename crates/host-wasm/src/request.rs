@@ -75,8 +75,10 @@ impl Request {
             }),
             "fetch" => match serde_json::from_value(next()) {
                 Ok(request) => Self::Fetch(request),
-                Err(error) => {
-                    Self::Done(Err(invalid(&format!("the request of fetch is malformed: {error}"))))
+                Err(_) => {
+                    let message =
+                        "fetch takes an object: `url`, and `method`, `headers` and `body` if need be";
+                    Self::Done(Err(invalid(message)))
                 }
             },
             _ => Self::of_capability(&state.config.capabilities, name, args.collect()),

@@ -374,7 +374,20 @@ fn typescript_is_taken_and_its_mistakes_are_told_with_their_places() {
     let files = tools(&[("typed", "")]);
     std::fs::remove_file(files.join("tools/typed/handler.js")).unwrap();
     files.write("tools/typed/handler.ts", "enum Mode { A }\nexport const execute = (): unknown => Mode.A;");
-    stderr_of(&files, &["build"], expect![[r#""#]]);
+    stderr_of(
+        &files,
+        &["build"],
+        expect![[r#"
+        error[QD0401 handler-syntax]: an enum has a meaning at run time, so it cannot be erased; write `const Name = { First: 'first' } as const` and `type Name = (typeof Name)[keyof typeof Name]`
+         --> tools/typed/handler.ts:1:1
+          |
+        1 | enum Mode { A }
+          | ^^^^
+          |
+          = help: correct the syntax; nothing was run
+
+    "#]],
+    );
     files.write(
         "tools/typed/handler.ts",
         "type Answer = { ok: true; data: number };\nexport const execute = async (): Promise<Answer> => ({ ok: true, data: 1 });\n",

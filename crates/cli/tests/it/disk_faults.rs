@@ -169,6 +169,9 @@ fn a_disk_that_refuses_under_a_running_server_makes_it_unready_until_it_takes_wr
     let call = call_over_mcp(&server);
     let say_hello = || server.ask("POST", "/api/chat", "", r#"{"message":"Hello"}"#).0;
     assert_eq!(server.get("/readyz").0, 200);
+    // The memory that calls of a handler begin with is a file in memory, made with the first; the limit, which stands for the
+    // disk here, would hold for it as well.
+    assert!(call().contains("\"isError\":false"));
     limit("1");
     let (status, body) = server.get("/readyz");
     assert!(status == 503 && body.contains("\"storeWritable\":false"), "{status} {body}");

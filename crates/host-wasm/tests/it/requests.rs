@@ -80,7 +80,10 @@ async fn unknown_names_and_bad_arguments_are_failed_results() {
     );
     assert_eq!(
         result_of("fetch", json!(["https://example.com"])).await,
-        error("NOT_AVAILABLE", "handlers in WebAssembly have no fetch")
+        error(
+            "INVALID_ARGUMENT",
+            "fetch takes an object: `url`, and `method`, `headers` and `body` if need be"
+        )
     );
     assert_eq!(
         result_of("kb.search", json!({ "query": "ice" })).await,
