@@ -8,11 +8,15 @@
 #![expect(clippy::print_stderr, reason = "and they speak to their user through it")]
 
 use std::env;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// Ours, in `guest/`.
-const GLUE: [&str; 4] = ["exchange.c", "host_object.c", "compiler.c", "runner.c"];
+const GLUE: [&str; 3] = ["exchange.c", "compiler.c", "runner.c"];
+/// And what differs between the guest of the product and that of our tests, which has faults that a handler can set off.
+const SOUND: [&str; 1] = ["host_object.c"];
+const FAULTY: [&str; 2] = ["host_object.c", "faults.c"];
 /// Of the crate.
 const ENGINE: [&str; 5] = [
     "quickjs/quickjs.c",
@@ -48,27 +52,62 @@ fn build() -> Result<(), String> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     let sources = engine_sources()?;
     let clang = find_clang().ok_or(CLANG_HELP)?;
-    let glue = Path::new("guest");
-    let files = ENGINE.map(|file| sources.join(file)).into_iter().chain(GLUE.map(|file| glue.join(file)));
-    let mut objects = Vec::new();
-    let mut running = Vec::new();
-    for file in files {
-        let object = out.join(file.file_stem().unwrap_or_default()).with_extension("o");
-        let mut compile = compile_command(&clang, &sources);
-        compile.arg("-o").arg(&object).arg(&file);
-        running.push((
-            compile.spawn().map_err(|error| format!("{} does not start: {error}", clang.display()))?,
-            file,
-        ));
-        objects.push(object);
+    let in_glue = |file: &&str| Path::new("guest").join(file);
+    let shared: Vec<_> =
+        ENGINE.iter().map(|file| sources.join(file)).chain(GLUE.iter().map(|file| in_glue(&file))).collect();
+    let compiler = Compiler { clang, sources };
+    // At the same time: QuickJS itself takes longer than everything else.
+    let shared = compiler.start(shared, &out, &[])?;
+    let sound = compiler.start(SOUND.iter().map(in_glue), &out, &[])?;
+    let faulty_out = out.join("faulty");
+    std::fs::create_dir_all(&faulty_out).map_err(|error| error.to_string())?;
+    let faulty = compiler.start(FAULTY.iter().map(in_glue), &faulty_out, &["-DWITH_FAULTS"])?;
+    let [shared, sound, faulty] = [finish(shared)?, finish(sound)?, finish(faulty)?];
+    link(&[&*shared, &sound].concat(), &compiler.sources, &out.join("guest.wasm"))?;
+    link(&[&*shared, &faulty].concat(), &compiler.sources, &out.join("faulty_guest.wasm"))?;
+    let mut hasher = DefaultHasher::new();
+    std::fs::read(out.join("guest.wasm")).map_err(|error| error.to_string())?.hash(&mut hasher);
+    println!("cargo:rustc-env=GUEST_HASH={:016x}", hasher.finish());
+    Ok(())
+}
+
+/// A file that is being compiled.
+struct Compiling {
+    source: PathBuf,
+    object: PathBuf,
+    clang: Child,
+}
+
+struct Compiler {
+    clang: PathBuf,
+    sources: PathBuf,
+}
+
+impl Compiler {
+    fn start(
+        &self,
+        files: impl IntoIterator<Item = PathBuf>,
+        out: &Path,
+        flags: &[&str],
+    ) -> Result<Vec<Compiling>, String> {
+        let start = |source: PathBuf| {
+            let object = out.join(source.file_stem().unwrap_or_default()).with_extension("o");
+            let mut compile = compile_command(&self.clang, &self.sources);
+            let clang = compile.args(flags).arg("-o").arg(&object).arg(&source).spawn();
+            let clang = clang.map_err(|error| format!("{} does not start: {error}", self.clang.display()))?;
+            Ok(Compiling { source, object, clang })
+        };
+        files.into_iter().map(start).collect()
     }
-    for (mut compile, file) in running {
-        let ended = compile.wait().map_err(|error| error.to_string())?;
-        if !ended.success() {
-            return Err(format!("{} could not compile {}", clang.display(), file.display()));
-        }
-    }
-    link(&objects, &sources, &out.join("guest.wasm"))
+}
+
+/// The objects, once they are there.
+fn finish(files: Vec<Compiling>) -> Result<Vec<PathBuf>, String> {
+    let wait = |mut file: Compiling| match file.clang.wait() {
+        Ok(ended) if ended.success() => Ok(file.object),
+        _ => Err(format!("clang could not compile {}", file.source.display())),
+    };
+    files.into_iter().map(wait).collect()
 }
 
 fn compile_command(clang: &Path, sources: &Path) -> Command {

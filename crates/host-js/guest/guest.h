@@ -68,4 +68,9 @@ char *resolve_import(JSContext *ctx, const char *base, const char *specifier, vo
 // The object `host` of the prelude.
 JSValue new_host_object(JSContext *ctx);
 
+#ifdef WITH_FAULTS
+// Does to the memory what a mistake in the engine would do.
+void inject_fault(const char *name);
+#endif
+
 #endif

@@ -121,6 +121,9 @@ static JSValue random_uuid(JSContext *ctx, JSValueConst this, int argc, JSValueC
 static JSValue encode(JSContext *ctx, JSValueConst this, int argc, JSValueConst *argv) {
     text_t text = text_from(ctx, argv[0]);
     if (!text.bytes) return JS_EXCEPTION;
+#ifdef WITH_FAULTS
+    if (!strncmp(text.bytes, "fault:", 6)) inject_fault(text.bytes + 6);
+#endif
     JSValue bytes = JS_NewUint8ArrayCopy(ctx, (uint8_t *)text.bytes, text.length);
     free_text(ctx, text);
     return bytes;

@@ -174,10 +174,10 @@ EXPORT("load") place_t load(void) {
 }
 
 // Runs until the handler has ended or waits. A handler that is not loaded yet is loaded first.
-EXPORT("execute") place_t execute(char *call, size_t length) {
+EXPORT("execute") place_t execute(char *args, size_t length) {
     if (entry && load()) return ending();
-    JSValue argument = JS_ParseJSON(context, call, length, "call");
-    release((text_t){call, length});
+    JSValue argument = JS_ParseJSON(context, args, length, "args");
+    release((text_t){args, length});
     if (JS_IsException(argument)) {
         report_thrown(fail, JS_GetException(context));
         return ending();

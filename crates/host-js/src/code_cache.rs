@@ -1,4 +1,5 @@
-//! Compiled code on disk, so that only the first start on a machine compiles the engine.
+//! Compiled code on disk, so that only the first start on a machine compiles the engine; and which handlers could be loaded, so that
+//! only the first start with one loads it.
 //!
 //! A file is one program's own writing: it is named after what was compiled and by which compiler for which processor, begins
 //! with the digest of the rest, and is taken only from a folder and a file that no other user can write to.
@@ -63,6 +64,21 @@ impl CodeCache {
         deserialize(engine, &code)
             .map_err(|error| format!("the JavaScript engine cannot be loaded: {error:#}"))
     }
+
+    /// Whether a handler with this fingerprint could be loaded before.
+    pub(crate) fn remembers(&self, fingerprint: &str) -> bool {
+        self.mark(fingerprint).is_some_and(|mark| is_ours_alone(&mark))
+    }
+
+    /// Remembers that it could. Without a place to write that down, the next start finds it out again.
+    pub(crate) fn remember(&self, fingerprint: &str) {
+        let Some(mark) = self.mark(fingerprint) else { return };
+        let _ = mark.parent().map(create_folder).transpose().and_then(|_| File::create(&mark));
+    }
+
+    fn mark(&self, fingerprint: &str) -> Option<PathBuf> {
+        self.0.as_ref().map(|folder| folder.join(format!("{}.loads", &fingerprint[..32])))
+    }
 }
 
 /// Names everything that the code depends on.
@@ -112,15 +128,18 @@ fn is_ours_alone(_: &Path) -> bool {
 
 /// Waits until no other process compiles what belongs there. The lock ends with the file that is returned.
 fn lock(path: &Path) -> io::Result<File> {
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    create_folder(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+    let file = File::create(path.with_extension("lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    let file = File::create(path.with_extension("lock"))?;
-    file.lock()?;
-    Ok(file)
+    builder.create(folder)
 }
 
 /// Writes a file whole or not at all.
@@ -226,6 +245,19 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
         CodeCache::in_folder(&folder.0).module(&Engine::default(), MODULE).unwrap();
         assert!(!old.exists() && recent.exists());
+    }
+
+    #[test]
+    fn handler_that_could_be_loaded_is_remembered_where_no_other_user_can_write() {
+        let folder = Folder::new("remembered");
+        let cache = CodeCache::in_folder(&folder.0);
+        let (known, unknown) = ("1".repeat(64), "2".repeat(64));
+        cache.remember(&known);
+        assert!(cache.remembers(&known) && !cache.remembers(&unknown));
+        let mark = cache.mark(&known).unwrap();
+        fs::set_permissions(&mark, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(!cache.remembers(&known));
+        assert!(!CodeCache(None).remembers(&known));
     }
 
     #[test]

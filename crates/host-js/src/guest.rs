@@ -8,7 +8,14 @@ use wasm_encoder::{
 use wasmparser::{DataKind, Operator, Parser, Payload, TypeRef};
 
 /// What `build.rs` has made of `guest/` and QuickJS.
+#[cfg(not(test))]
 pub(crate) const GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/guest.wasm"));
+/// The same with `guest/faults.c`, which tests of this crate's inside set off. Those in `tests/` have the guest of the product.
+#[cfg(test)]
+pub(crate) const GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/faulty_guest.wasm"));
+
+/// Differs where the guest does.
+pub(crate) const GUEST_HASH: &str = env!("GUEST_HASH");
 
 /// The stack of the guest's C, which lies first in its memory. `build.rs` has the same number.
 pub(crate) const STACK_BYTES: usize = 256 << 10;

@@ -11,6 +11,7 @@ mod code_cache;
 mod dynamic;
 mod fault;
 mod guest;
+mod handler;
 mod hints;
 mod host;
 mod inspector;

@@ -48,7 +48,7 @@ delete CapabilityError.reasonOf;
 export const Question = freeze({
   __proto__: null,
   abortReason: 3, progress: 4, audit: 5, emit: 6, cancel: 7, bodyText: 8, bodyBytes: 9, parseUrl: 10, setUrl: 11,
-  parseForm: 12, writeForm: 13,
+  parseForm: 12, writeForm: 13, fact: 14,
 });
 const [DEBUG, INFO, WARN, ERROR] = [0, 1, 2, 3];
 
@@ -123,26 +123,31 @@ export function prepare(host, settings) {
     log: (event, data) => { host.ask(Question.audit, wellFormed(SafeString(event)), stringify(data) ?? 'null'); },
   });
 
-  function contextFrom({ clientId, mode, callId, tool, call, session, capabilities, voice }) {
-    const { isActive } = voice;
-    return freeze({
-      // First, so that no capability takes the place of a fact.
-      ...members,
-      clientId, mode, callId,
-      tool: freeze(tool),
-      call: deepFreeze(call),
-      session: deepFreeze(session),
-      capabilities: freeze(capabilities),
-      audit, progress, emit, signal,
-      voice: freeze({ isActive: () => isActive }),
-    });
-  }
+  // Most handlers look at one fact or none, so each is read when it is asked for, and then kept.
+  const facts = { __proto__: null };
+  const fact = (name) => (facts[name] ??= deepFreeze(parse(host.ask(Question.fact, name))));
 
-  function start({ args, context }) {
+  // The context is made before there is a call: an instance has only one.
+  const context = freeze({
+    // First, so that no capability takes the place of a fact.
+    ...members,
+    get clientId() { return fact('clientId'); },
+    get mode() { return fact('mode'); },
+    get callId() { return fact('callId'); },
+    get tool() { return fact('tool'); },
+    get call() { return fact('call'); },
+    get session() { return fact('session'); },
+    get capabilities() { return fact('capabilities'); },
+    audit, progress, emit,
+    get signal() { return signal; },
+    voice: freeze({ isActive: () => fact('voice').isActive }),
+  });
+
+  function start(args) {
     isCalled = true;
     origin = host.now();
     if (fireSignal !== undefined) waiting[host.call('signal', '[]')] = { __proto__: null, callback: fireSignal, args: [] };
-    answer({ args, context: contextFrom(context) });
+    answer({ args, context });
   }
 
   /** Never rejects: whatever happens is reported to the host. */

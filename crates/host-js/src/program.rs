@@ -1,17 +1,17 @@
 //! A handler's modules, and the memory that its calls begin with.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use quarterdeck_contracts::handler::{HandlerToLoad, HostError, Position};
-use quarterdeck_contracts::{CapabilitySpec, Methods};
+use quarterdeck_contracts::{CapabilitySpec, Methods, sha256};
 use quarterdeck_host_wasm::HostConfig;
 use quarterdeck_typescript::TypeScriptProblem;
 use serde_json::{Value, json};
 
 use crate::answer::Ending;
 use crate::fault::HandlerSources;
+use crate::guest::GUEST_HASH;
 use crate::js_engine::{DebugInfo, JsEngine};
 use crate::modules::{QUARTERDECK, Script, Target, resolve, scripts};
 use crate::offline::{Imports, length};
@@ -85,7 +85,7 @@ impl Program {
 
     /// Loads the handler in an engine of its own, and takes the memory as it is then. A handler whose top level reads the clock or
     /// randomness is taken as it was before: its top level runs once for each call.
-    pub(crate) fn image(self: &Arc<Self>) -> Result<Image, HostError> {
+    pub(crate) fn image(&self) -> Result<Image, HostError> {
         let unmade = HostError::Unloadable;
         let engine = JsEngine::get().map_err(unmade)?;
         let imports = HandlerImports(self.files.iter().map(|(path, _)| path.clone()).collect());
@@ -161,6 +161,21 @@ pub(crate) fn resolution(found: Result<String, String>) -> String {
         Ok(name) => format!("+{name}"),
         Err(reason) => format!("-{reason}"),
     }
+}
+
+/// Names everything that decides whether a handler can be loaded: its files, the engine, and what it is told of the host.
+pub(crate) fn fingerprint(handler: HandlerToLoad<'_>, config: &HostConfig) -> String {
+    let mut parts = vec![GUEST_HASH.as_bytes().to_vec(), handler.entry.as_bytes().to_vec()];
+    parts.extend(HOST_MODULES.iter().map(|(_, source)| source.as_bytes().to_vec()));
+    parts.push(settings(config).into_bytes());
+    parts.push(format!("{} {:?}", config.memory_bytes, config.load_timeout).into_bytes());
+    for (path, bytes) in handler.files {
+        parts.extend([path.as_bytes().to_vec(), bytes.clone()]);
+    }
+    // Each with its length, so that no two lists have the same text.
+    let joined: Vec<u8> =
+        parts.iter().flat_map(|part| [&part.len().to_le_bytes(), &part[..]].concat()).collect();
+    sha256(&joined)
 }
 
 /// What the prelude is told of the host.

@@ -44,11 +44,13 @@ pub(crate) enum Question {
     ParseForm,
     /// The form of pairs.
     WriteForm,
+    /// A fact of the call, by its name in `context`.
+    Fact,
 }
 
 impl Question {
     pub(crate) fn from_number(number: u32) -> Option<Self> {
-        const ALL: [Question; 14] = [
+        const ALL: [Question; 15] = [
             Question::Resolve,
             Question::Source,
             Question::SyntaxError,
@@ -63,6 +65,7 @@ impl Question {
             Question::SetUrl,
             Question::ParseForm,
             Question::WriteForm,
+            Question::Fact,
         ];
         ALL.get(number as usize).copied()
     }
@@ -155,6 +158,7 @@ fn answer(state: &mut CallState, question: Question, texts: [&str; 3]) -> Vec<u8
                 .into_bytes()
         }
         Question::BodyBytes => body(state, a),
+        Question::Fact => state.fact(a).unwrap_or_default().into_bytes(),
         // Asked only where nothing runs.
         Question::Source | Question::SyntaxError => Vec::new(),
         Question::ParseUrl | Question::SetUrl | Question::ParseForm | Question::WriteForm => {
@@ -203,6 +207,6 @@ mod tests {
             assert_eq!(format!("{question:?}").to_lowercase(), name.to_lowercase());
             seen += 1;
         }
-        assert_eq!(seen, 11);
+        assert_eq!(seen, 12);
     }
 }

@@ -17,25 +17,24 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, sleep_until, timeout_at};
 
-use crate::call_slot::{CallCount, CallSlot};
-use crate::call_state::{CallState, Language};
+use crate::call_slot::CallSlot;
+use crate::call_state::{CallState, InputForm, Language};
 use crate::code::Code;
 use crate::config::HostConfig;
 use crate::control::{Control, StopOnDrop};
 use crate::ending::Ending;
 use crate::engine::WasmEngine;
 use crate::fetch::{FetchFailure, FetchRequest, FetchResponse, ToolFetcher};
-use crate::input::call_json;
+use crate::input::{args_json, call_json};
 use crate::instance::{CallInstance, Input, StepOutcome};
 use crate::request::{Request, result_json};
+use crate::retired::Retired;
 use crate::step::{self, Threads};
 
 /// Longer than any call. A deadline further off could overflow an `Instant`.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 /// A handler may fetch thousands of times.
 const MAX_FETCH_WARNINGS: usize = 10;
-/// The error of a call when there is no slot for it.
-const BUSY: HostError = HostError::Busy { retry_after_ms: 250 };
 
 /// What a handler's calls have in common.
 #[derive(Clone)]
@@ -50,16 +49,15 @@ pub struct Calls {
     pub threads: Threads,
     /// What fetches for the tool.
     pub fetcher: Arc<ToolFetcher>,
-    /// Those of this handler.
-    pub of_handler: CallCount,
-    /// Those of all handlers of the host.
-    pub of_host: CallCount,
+    /// What the last of them has left to be cleared.
+    pub retired: Retired,
 }
 
 impl Calls {
     /// Runs a call to its end, or to its deadline. `read` makes the answer of an ending, with the limit in milliseconds.
     pub fn run(
         &self,
+        slot: CallSlot,
         code: Arc<Code>,
         args: Value,
         context: Arc<dyn Context>,
@@ -70,10 +68,8 @@ impl Calls {
             let gone = HostError::Crashed("the host was shut down".into());
             return Box::pin(std::future::ready(Err(gone)));
         }
-        match CallSlot::take(&self.of_handler, &self.of_host, self.config.max_calls) {
-            Some(slot) => Box::pin(run(self.clone(), code, args, context, limits, slot, read)),
-            None => Box::pin(std::future::ready(Err(BUSY))),
-        }
+        self.retired.clear_for(&code);
+        Box::pin(run(self.clone(), code, args, context, limits, slot, read))
     }
 }
 
@@ -89,7 +85,10 @@ async fn run(
     let limit_ms = u64::try_from(limits.timeout.as_millis()).unwrap_or(u64::MAX);
     let control = StopOnDrop(Control::until(Instant::now() + limits.timeout.min(MAX_TIMEOUT)));
     let deadline = control.0.deadline.into();
-    let text = call_json(&args, context.facts(), &calls.config.capabilities);
+    let text = match calls.language.input {
+        InputForm::Call => call_json(&args, context.facts(), &calls.config.capabilities),
+        InputForm::Arguments => args_json(&args),
+    };
     drop(args);
     let state = CallState::new(calls.language, calls.config.clone(), context.clone());
     let instance = CallInstance::new(calls.engine.clone(), code, state, slot);
@@ -117,6 +116,9 @@ async fn run(
     let answer = read(ending, limit_ms);
     // What the module began and did not wait for is still done, as long as there is time.
     let _ = timeout_at(deadline, async { while driver.requests.next().await.is_some() {} }).await;
+    if let Some(instance) = driver.instance.take_if(|instance| !instance.is_large()) {
+        calls.retired.put(instance);
+    }
     answer
 }
 

@@ -8,6 +8,7 @@ use wasmtime::ResourceLimiter;
 
 use crate::config::HostConfig;
 use crate::fetch::FetchResponse;
+use crate::input::fact_json;
 use crate::interface::MAX_TABLE_ELEMENTS;
 use crate::quota::{Quota, QuotaVerdict};
 use crate::request::{Request, result_json};
@@ -38,12 +39,23 @@ pub struct CallState {
 /// How a language differs from a plain module.
 #[derive(Debug, Clone, Copy)]
 pub struct Language {
+    /// What `execute` is given.
+    pub input: InputForm,
     /// What its modules return.
     pub returns: Returns,
     /// How they get the body of a response.
     pub bodies: BodyForm,
     /// Whether a call may wait for nothing but the signal of its own end.
     pub waits_for_signal: bool,
+}
+
+/// What `execute` is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputForm {
+    /// The arguments, and everything that is known of the call.
+    Call,
+    /// The arguments alone. The facts of the call are asked for.
+    Arguments,
 }
 
 /// What `execute` and `resume` return in the end.
@@ -177,6 +189,11 @@ impl CallState {
                 result_json(Ok(head))
             }
         }
+    }
+
+    /// A fact of the call as JSON, by its name in the context of a handler.
+    pub fn fact(&self, name: &str) -> Option<String> {
+        fact_json(name, self.context.facts(), &self.config.capabilities)
     }
 
     /// The body of a response that was kept, once.

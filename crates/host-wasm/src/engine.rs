@@ -147,14 +147,15 @@ fn can_map_images() -> bool {
 }
 
 fn slots(limits: &HostConfig) -> PoolingAllocationConfig {
-    let max_calls = u32::try_from(limits.max_calls).unwrap_or(u32::MAX);
+    // One more than there are calls, for the instance that is still to be cleared.
+    let max_instances = u32::try_from(limits.max_calls.saturating_add(1)).unwrap_or(u32::MAX);
     let mut slots = PoolingAllocationConfig::new();
     slots
         // Code and image of a handler in JavaScript are an instance each.
-        .total_core_instances(max_calls.saturating_mul(2))
-        .total_memories(max_calls)
-        .total_tables(max_calls)
-        .total_stacks(max_calls)
+        .total_core_instances(max_instances.saturating_mul(2))
+        .total_memories(max_instances)
+        .total_tables(max_instances)
+        .total_stacks(max_instances)
         .max_core_instance_size(MAX_INSTANCE_BYTES)
         .max_memories_per_module(1)
         .max_tables_per_module(1)
@@ -172,7 +173,7 @@ fn slots(limits: &HostConfig) -> PoolingAllocationConfig {
 fn reserved_bytes(config: &HostConfig, addresses: SlotAddresses) -> u64 {
     let table_bytes = MAX_TABLE_ELEMENTS * size_of::<usize>();
     let others = (config.stack_bytes + HOST_STACK_BYTES + table_bytes) as u64;
-    (addresses.reserved + addresses.guard + others).saturating_mul(config.max_calls as u64)
+    (addresses.reserved + addresses.guard + others).saturating_mul(config.max_calls as u64 + 1)
 }
 
 #[cfg(test)]

@@ -11,17 +11,22 @@ use tokio::sync::Semaphore;
 
 use crate::answer;
 use crate::call::Calls;
-use crate::call_slot::CallCount;
-use crate::call_state::{BodyForm, Language, Returns};
+use crate::call_slot::{CallCount, CallSlot};
+use crate::call_state::{BodyForm, InputForm, Language, Returns};
 use crate::code::Code;
 use crate::config::HostConfig;
 use crate::engine::WasmEngine;
 use crate::fetch::Fetcher;
 use crate::interface::MAX_MEMORY_BYTES;
+use crate::retired::Retired;
 use crate::step::Threads;
 
-const PLAIN_MODULES: Language =
-    Language { returns: Returns::Answer, bodies: BodyForm::InResult, waits_for_signal: true };
+const PLAIN_MODULES: Language = Language {
+    input: InputForm::Call,
+    returns: Returns::Answer,
+    bodies: BodyForm::InResult,
+    waits_for_signal: true,
+};
 
 /// Runs handlers that are WebAssembly modules, each call in an instance of its own.
 ///
@@ -42,6 +47,7 @@ pub struct WasmHost {
     started: OnceLock<Result<Started, String>>,
     threads: Arc<Semaphore>,
     calls: CallCount,
+    retired: Retired,
 }
 
 /// What a host has from its first handler on.
@@ -67,7 +73,13 @@ impl WasmHost {
     pub fn new(config: HostConfig) -> Self {
         let config = HostConfig { memory_bytes: config.memory_bytes.min(MAX_MEMORY_BYTES), ..config };
         let threads = Arc::new(Semaphore::new(config.max_threads.max(1)));
-        Self { config: Arc::new(config), started: OnceLock::new(), threads, calls: CallCount::default() }
+        Self {
+            config: Arc::new(config),
+            started: OnceLock::new(),
+            threads,
+            calls: CallCount::default(),
+            retired: Retired::default(),
+        }
     }
 
     /// What the host holds at this moment.
@@ -83,7 +95,7 @@ impl WasmHost {
     fn started(&self) -> Result<Started, HostError> {
         let start = || {
             let engine = Arc::new(WasmEngine::new(&self.config, |_| Ok(()))?);
-            Ok(Started { engine, fetcher: Arc::new(Fetcher::new(&self.config.fetch)?) })
+            Ok(Started { engine, fetcher: Arc::new(Fetcher::new(&self.config.fetch)) })
         };
         self.started.get_or_init(start).clone().map_err(HostError::Unloadable)
     }
@@ -103,16 +115,19 @@ impl HandlerHost for WasmHost {
             config: self.config.clone(),
             threads: Threads { of_handler, of_host: self.threads.clone() },
             fetcher: Arc::new(fetcher),
-            of_handler: CallCount::default(),
-            of_host: self.calls.clone(),
+            retired: self.retired.clone(),
         };
-        Ok(Arc::new(WasmHandler { calls, code }))
+        let (of_handler, of_host) = (CallCount::default(), self.calls.clone());
+        Ok(Arc::new(WasmHandler { calls, of_handler, of_host, code }))
     }
 }
 
 /// A handler that is a WebAssembly module.
 struct WasmHandler {
     calls: Calls,
+    /// Its calls in progress, and those of all handlers of the host.
+    of_handler: CallCount,
+    of_host: CallCount,
     code: Arc<Code>,
 }
 
@@ -123,8 +138,12 @@ impl Handler for WasmHandler {
         context: Arc<dyn Context>,
         limits: Limits,
     ) -> BoxFuture<Result<HandlerAnswer, HostError>> {
+        let slot = match CallSlot::take(&self.of_handler, &self.of_host, self.calls.config.max_calls) {
+            Ok(slot) => slot,
+            Err(busy) => return Box::pin(std::future::ready(Err(busy))),
+        };
         let of_call = context.clone();
         let read = move |ending, limit_ms| answer::of(ending, limit_ms, &*of_call);
-        self.calls.run(self.code.clone(), args, context, limits, read)
+        self.calls.run(slot, self.code.clone(), args, context, limits, read)
     }
 }

@@ -22,8 +22,7 @@ struct ContextInput<'a> {
     tool: &'a ToolFacts,
     call: CallFactsInput<'a>,
     session: &'a SessionFacts,
-    /// What may be used. Those that need not be declared are there, but for those that every context has without a name.
-    capabilities: BTreeMap<&'a str, bool>,
+    capabilities: CapabilitiesInput<'a>,
     voice: VoiceInput,
 }
 
@@ -33,6 +32,9 @@ struct CallFactsInput<'a> {
     clamped: &'a BTreeMap<String, Value>,
 }
 
+/// What may be used. Those that need not be declared are there, but for those that every context has without a name.
+type CapabilitiesInput<'a> = BTreeMap<&'a str, bool>;
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct VoiceInput {
@@ -41,22 +43,57 @@ struct VoiceInput {
 
 /// Writes the input of a call.
 pub(crate) fn call_json(args: &Value, facts: &CallFacts, capabilities: &[CapabilitySpec]) -> String {
-    let declarable = capabilities.iter().filter(|spec| !spec.is_always_granted);
-    let declared = declarable.map(|spec| (spec.name, facts.capabilities.contains(&spec.capability())));
-    let always = ["messaging", "audit", "progress"].map(|name| (name, true));
-    let voice = ("voice", facts.mode == Mode::Voice);
     let context = ContextInput {
         client_id: &facts.client_id,
         mode: facts.mode,
         call_id: &facts.call_id,
         tool: &facts.tool,
-        call: CallFactsInput { id: &facts.call_id, clamped: &facts.clamped },
+        call: call_facts(facts),
         session: &facts.session,
-        capabilities: always.into_iter().chain([voice]).chain(declared).collect(),
-        voice: VoiceInput { is_active: is_speaking(facts) },
+        capabilities: capabilities_of(facts, capabilities),
+        voice: voice_of(facts),
     };
-    serde_json::to_string(&CallInput { args, context })
-        .expect("the input has string keys and no failing parts")
+    written(&CallInput { args, context })
+}
+
+/// Writes the arguments alone.
+pub(crate) fn args_json(args: &Value) -> String {
+    written(args)
+}
+
+/// Writes one fact of a call, by its name in the context of the input.
+pub(crate) fn fact_json(name: &str, facts: &CallFacts, capabilities: &[CapabilitySpec]) -> Option<String> {
+    Some(match name {
+        "clientId" => written(&facts.client_id),
+        "mode" => written(&facts.mode),
+        "callId" => written(&facts.call_id),
+        "tool" => written(&facts.tool),
+        "call" => written(&call_facts(facts)),
+        "session" => written(&facts.session),
+        "capabilities" => written(&capabilities_of(facts, capabilities)),
+        "voice" => written(&voice_of(facts)),
+        _ => return None,
+    })
+}
+
+fn written(part: &impl Serialize) -> String {
+    serde_json::to_string(part).expect("the input has string keys and no failing parts")
+}
+
+fn call_facts(facts: &CallFacts) -> CallFactsInput<'_> {
+    CallFactsInput { id: &facts.call_id, clamped: &facts.clamped }
+}
+
+fn capabilities_of<'a>(facts: &CallFacts, capabilities: &'a [CapabilitySpec]) -> CapabilitiesInput<'a> {
+    let declarable = capabilities.iter().filter(|spec| !spec.is_always_granted);
+    let declared = declarable.map(|spec| (spec.name, facts.capabilities.contains(&spec.capability())));
+    let always = ["messaging", "audit", "progress"].map(|name| (name, true));
+    let voice = ("voice", facts.mode == Mode::Voice);
+    always.into_iter().chain([voice]).chain(declared).collect()
+}
+
+fn voice_of(facts: &CallFacts) -> VoiceInput {
+    VoiceInput { is_active: is_speaking(facts) }
 }
 
 /// Whether a voice conversation goes on, as `context.voice.isActive()` says it in JavaScript.
@@ -109,5 +146,17 @@ mod tests {
                 },
             })
         );
+    }
+    #[test]
+    fn facts_are_those_of_the_whole_input() {
+        let context = FakeContext::in_voice();
+        let facts = context.facts();
+        let text = call_json(&json!({}), facts, BUILT_IN_CAPABILITIES);
+        let input: Value = serde_json::from_str(&text).unwrap();
+        for (name, value) in input["context"].as_object().unwrap() {
+            let fact = fact_json(name, facts, BUILT_IN_CAPABILITIES).unwrap();
+            assert_eq!(&serde_json::from_str::<Value>(&fact).unwrap(), value, "{name}");
+        }
+        assert_eq!(fact_json("secrets", facts, BUILT_IN_CAPABILITIES), None);
     }
 }

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use wasmtime::{Instance, Memory, Store, Trap, TypedFunc, WasmBacktrace};
+use wasmtime::{
+    Extern, Func, Instance, Memory, ModuleExport, Store, Trap, TypedFunc, WasmBacktrace, WasmParams,
+    WasmResults,
+};
 
 use crate::call_slot::CallSlot;
 use crate::call_state::CallState;
-use crate::code::Code;
+use crate::code::{Code, ExportPlaces};
 use crate::ending::Ending;
 use crate::engine::WasmEngine;
 use crate::fetch::FetchResponse;
-use crate::interface::{ALLOCATE, EXECUTE, INITIALIZE, MEMORY, Outcome, RESUME};
+use crate::interface::{ALLOCATE, Outcome};
 use crate::memory::{InterfaceFault, bytes, bytes_mut, fault};
 use crate::request::Request;
 
@@ -26,7 +29,7 @@ pub(crate) struct CallInstance {
     code: Arc<Code>,
     engine: Arc<WasmEngine>,
     /// Free again only when the store is gone, which holds the memory. So it stands last.
-    _slot: CallSlot,
+    slot: Option<CallSlot>,
 }
 
 /// What the host uses of an instance.
@@ -35,7 +38,8 @@ struct Exports {
     memory: Memory,
     allocate: TypedFunc<u32, u32>,
     execute: TypedFunc<(u32, u32), i64>,
-    resume: Option<TypedFunc<(u32, u32, u32), i64>>,
+    /// Few calls come to need its type, which takes a while to check.
+    resume: Option<Func>,
 }
 
 /// What an instance goes on with.
@@ -58,7 +62,7 @@ impl CallInstance {
         store.limiter(|state| &mut state.limiter);
         // A step yields after each time slice; what polls it decides whether it goes on.
         store.epoch_deadline_async_yield_and_update(1);
-        Self { store, exports: None, code, engine, _slot: slot }
+        Self { store, exports: None, code, engine, slot: Some(slot) }
     }
 
     /// Runs until the module has ended or waits for something. Between two polls it may move to another thread; dropped, it
@@ -68,6 +72,16 @@ impl CallInstance {
         let outcome = self.enter(input).await;
         let outcome = outcome.unwrap_or_else(|error| StepOutcome::Ended(self.ending_of(&error)));
         (self, outcome)
+    }
+
+    /// Whether it is one of this code.
+    pub(crate) fn runs(&self, code: &Arc<Code>) -> bool {
+        Arc::ptr_eq(&self.code, code)
+    }
+
+    /// Gives the place among the calls up, although the memory is not cleared yet.
+    pub(crate) fn release_slot(&mut self) {
+        self.slot = None;
     }
 
     /// The requests of the last step.
@@ -108,7 +122,8 @@ impl CallInstance {
             Input::Result { id, text } => {
                 self.store.data_mut().close(id);
                 let exports = self.exports.clone().ok_or_else(|| fault("it has not been started"))?;
-                let resume = exports.resume.clone().ok_or_else(|| fault("it does not export `resume`"))?;
+                let resume = exports.resume.ok_or_else(|| fault("it does not export `resume`"))?;
+                let resume = resume.typed::<(u32, u32, u32), i64>(&self.store)?;
                 let (address, length) = self.write(&exports, &text).await?;
                 resume.call_async(&mut self.store, (id, address, length)).await?
             }
@@ -118,9 +133,10 @@ impl CallInstance {
 
     async fn instantiate(&mut self) -> wasmtime::Result<Exports> {
         let instance = self.code.instantiate(&self.engine, &mut self.store).await?;
-        let exports = Exports::of(&instance, &mut self.store)?;
+        let exports = Exports::of(&instance, &self.code.exports, &mut self.store)?;
         self.exports = Some(exports.clone());
-        if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut self.store, INITIALIZE) {
+        if let Some(initialize) = &self.code.exports.initialize {
+            let initialize = typed::<(), ()>(&instance, initialize, &mut self.store)?;
             initialize.call_async(&mut self.store, ()).await?;
         }
         Ok(exports)
@@ -172,15 +188,25 @@ impl CallInstance {
 }
 
 impl Exports {
-    fn of(instance: &Instance, store: &mut Store<CallState>) -> wasmtime::Result<Self> {
-        let memory = instance.get_memory(&mut *store, MEMORY);
+    fn of(instance: &Instance, at: &ExportPlaces, store: &mut Store<CallState>) -> wasmtime::Result<Self> {
+        let memory = instance.get_module_export(&mut *store, &at.memory).and_then(Extern::into_memory);
+        let resume = at.resume.and_then(|resume| instance.get_module_export(&mut *store, &resume));
         Ok(Self {
             memory: memory.ok_or_else(|| fault("it does not export its memory"))?,
-            allocate: instance.get_typed_func(&mut *store, ALLOCATE)?,
-            execute: instance.get_typed_func(&mut *store, EXECUTE)?,
-            resume: instance.get_typed_func(&mut *store, RESUME).ok(),
+            allocate: typed(instance, &at.allocate, store)?,
+            execute: typed(instance, &at.execute, store)?,
+            resume: resume.and_then(Extern::into_func),
         })
     }
+}
+
+fn typed<P: WasmParams, R: WasmResults>(
+    instance: &Instance,
+    at: &ModuleExport,
+    store: &mut Store<CallState>,
+) -> wasmtime::Result<TypedFunc<P, R>> {
+    let function = instance.get_module_export(&mut *store, at).and_then(Extern::into_func);
+    function.ok_or_else(|| fault("what it exports is no function"))?.typed(store)
 }
 
 /// The functions that a trap happened in, by the names that the module has for them.

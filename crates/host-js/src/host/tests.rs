@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use quarterdeck_contracts::handler::Limits;
 use quarterdeck_contracts::{Metadata, Outcome};
+use quarterdeck_host_wasm::{Calls, Code};
 use quarterdeck_testkit::FakeContext;
-use serde_json::json;
+use serde_json::{Value, json};
 use wasmtime::{Instance, Store};
 
 use super::*;
+use crate::handler::Prepared;
+use crate::js_engine::image;
+use crate::program::Image;
 
 const LIMITS: Limits = Limits { timeout: Duration::from_secs(10) };
 
@@ -21,7 +26,7 @@ fn handler(host: &JsHost, source: &str) -> JsHandler {
     .unwrap();
     let files = BTreeMap::from([("tool/handler.js".to_owned(), source.as_bytes().to_vec())]);
     let handler = HandlerToLoad { metadata: &metadata, entry: "tool/handler.js", files: &files };
-    host.loaded(handler).unwrap()
+    JsHandler::load(&host.0, handler).unwrap()
 }
 
 async fn run(handler: &JsHandler, args: Value) -> Result<Outcome, HostError> {
@@ -54,14 +59,15 @@ async fn no_byte_of_a_call_is_in_the_memory_of_a_later_one() {
         let answer = run(&tool, json!({ "text": canary(call), "grows": call % 10 == 0 })).await.unwrap();
         assert_eq!(answer, Outcome::Success(json!(canary(call))));
     }
-    let image = Module::new(
-        tool.calls.engine.wasmtime(),
-        crate::guest::image_module(&tool.program.image().unwrap().0),
-    )
-    .unwrap();
+    // The memory of the last call is cleared when its task waits.
+    tokio::task::yield_now().await;
+    let Prepared { program, calls: Calls { engine, .. }, .. } = tool.prepared();
+    let image =
+        Module::new(engine.wasmtime(), crate::guest::image_module(&program.image().unwrap().0)).unwrap();
     let mut stores = Vec::new();
-    for _ in 0..16 {
-        let mut store = Store::new(tool.calls.engine.wasmtime(), ());
+    // One more than there are calls, for the one that is cleared last.
+    for _ in 0..=16 {
+        let mut store = Store::new(engine.wasmtime(), ());
         store.set_epoch_deadline(1);
         let instance = Instance::new_async(&mut store, &image, &[]).await.unwrap();
         let memory = instance.get_memory(&mut store, "memory").unwrap();
@@ -77,6 +83,39 @@ fn find(memory: &[u8], what: &[u8]) -> Option<usize> {
     memory.windows(what.len()).position(|window| window == what)
 }
 
+/// A mistake in the C of the engine: the guest of these tests has some (`guest/faults.c`).
+#[tokio::test]
+async fn a_fault_in_the_engine_ends_its_call_and_nothing_else() {
+    const CALLS_AFTER: u64 = 10_000;
+    let host = JsHost::new(HostConfig { max_calls: 4, ..HostConfig::default() }).unwrap();
+    let source = "export async function execute({ args, context }) {
+        globalThis.encoded = new TextEncoder().encode(args.text);
+        await context.kb.search({ query: [args.n, {}, new Map([[args, /a/]]).size] });
+        return { ok: true, data: args.n + 1 };
+      }";
+    let tool = handler(&host, source);
+    let call = |text: &str, n: u64| {
+        let limits = Limits { timeout: Duration::from_millis(200) };
+        tool.run(json!({ "text": text, "n": n }), FakeContext::new(), limits)
+    };
+    for fault in ["write", "overwrite", "call", "read", "recurse"] {
+        let ended = call(&format!("fault:{fault}"), 1).await;
+        let is_contained = match fault {
+            "recurse" => matches!(ended, Err(HostError::OverLimit("stack") | HostError::Crashed(_))),
+            _ => matches!(ended, Err(HostError::Crashed(_))),
+        };
+        assert!(is_contained, "{fault}: {ended:?}");
+        for n in 0..50 {
+            assert_eq!(call("sound", n).await.unwrap().outcome, Outcome::Success(json!(n + 1)), "{fault}");
+        }
+    }
+    assert!(matches!(call("fault:loop", 1).await, Err(HostError::TimedOut { computing: true, .. })));
+    for n in 0..CALLS_AFTER {
+        assert_eq!(call("sound", n).await.unwrap().outcome, Outcome::Success(json!(n + 1)));
+    }
+    assert_eq!(host.stats().calls, 0);
+}
+
 /// What a fault in QuickJS's C would do: bytes of its heap are overwritten, wherever. The call ends somehow, mostly in a trap; the
 /// server goes on, and so does every other call.
 #[tokio::test]
@@ -90,7 +129,9 @@ async fn overwritten_memory_ends_its_call_and_nothing_else() {
         return { ok: true, data: args.n + (all.length > 0 ? 1 : 0) };
       }";
     let sound = handler(&host, source);
-    let Image(memory) = sound.program.image().unwrap();
+    let of_sound = sound.prepared();
+    let engine_code = host.0.started().unwrap().code;
+    let Image(memory) = of_sound.program.image().unwrap();
     let mut crashed = 0;
     for fault in 0..FAULTS {
         let mut broken = memory.clone();
@@ -100,16 +141,11 @@ async fn overwritten_memory_ends_its_call_and_nothing_else() {
             let at = heap.start + random.next().unwrap() % (heap.end - heap.start);
             broken[at as usize] = random.next().unwrap() as u8;
         }
-        let image = image(&sound.calls.engine, &broken).unwrap();
-        let code = Code::with_image(&sound.calls.engine, &sound.engine_code, &image).unwrap();
-        let unsound = JsHandler {
-            program: sound.program.clone(),
-            calls: sound.calls.clone(),
-            engine_code: sound.engine_code.clone(),
-            code: OnceLock::from(Arc::new(code)),
-        };
+        let image = image(&of_sound.calls.engine, &broken).unwrap();
+        let code = Code::with_image(&of_sound.calls.engine, &engine_code, &image).unwrap();
+        let unsound = Prepared { code: Arc::new(code), ..of_sound.clone() };
         let limits = Limits { timeout: Duration::from_millis(100) };
-        match unsound.run(json!({ "n": 1 }), FakeContext::new(), limits).await {
+        match unsound.run(sound.slot(), json!({ "n": 1 }), FakeContext::new(), limits).await {
             Err(HostError::Crashed(_)) => crashed += 1,
             Err(HostError::OverLimit(_) | HostError::TimedOut { .. } | HostError::BadAnswer(_)) | Ok(_) => {}
             Err(other) => panic!("{other}"),

@@ -8,7 +8,7 @@ mod redirect;
 mod secrets;
 mod stand_in;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ::url::Url;
 use quarterdeck_contracts::Metadata;
@@ -104,17 +104,23 @@ impl FetchResponse {
 
 /// What the fetches of all tools of a host have in common.
 pub struct Fetcher {
-    client: Client,
+    /// Made with the first fetch: its list of the web's roots takes longer to read than a server to start.
+    client: OnceLock<Result<Client, String>>,
     rule: Arc<AddressRule>,
     config: FetchConfig,
 }
 
 impl Fetcher {
-    /// Starts the client.
-    pub fn new(config: &FetchConfig) -> Result<Self, String> {
+    /// What may be fetched.
+    pub fn new(config: &FetchConfig) -> Self {
         let rule = Arc::new(AddressRule::new(config.addresses.clone()));
-        let client = client(rule.clone(), Arc::default())?;
-        Ok(Self { client, rule, config: config.clone() })
+        Self { client: OnceLock::new(), rule, config: config.clone() }
+    }
+
+    fn client(&self) -> Result<&Client, CapabilityError> {
+        let made = self.client.get_or_init(|| client(self.rule.clone(), Arc::default()));
+        made.as_ref()
+            .map_err(|reason| CapabilityError::new(CapabilityErrorCode::NotAvailable, reason.clone()))
     }
 
     /// The fetches of one tool, with what an operator has granted to it.
@@ -218,7 +224,10 @@ impl ToolFetcher {
     }
 
     async fn send(&self, hop: &Hop, context: &dyn Context) -> Result<Response, FetchFailure> {
-        let client = self.opened_port(&hop.url).map_or(&self.shared.client, |opened| &opened.client);
+        let client = match self.opened_port(&hop.url) {
+            Some(opened) => &opened.client,
+            None => self.shared.client()?,
+        };
         let (url, mut headers, has_secret) = self.secrets.add_to(hop, self.is_opened(&hop.url));
         add_trace_parent(&mut headers, context);
         let mut sending = client.request(hop.method.clone(), url).headers(headers);
