@@ -308,6 +308,16 @@ impl Reader {
         Poll::Ready(true)
     }
 
+    /// Whether there is something to read, or nothing more will come. It reads nothing.
+    pub fn poll_ready(&mut self, context: &Context<'_>) -> Poll<()> {
+        let mut backlog = self.stream.lock();
+        if backlog.is_closed || backlog.find(self.next) < backlog.entries.len() {
+            return Poll::Ready(());
+        }
+        backlog.waiting.add(context.waker());
+        Poll::Pending
+    }
+
     /// What has happened since the last time; `None` at the end.
     pub async fn next(&mut self) -> Option<Vec<StreamEvent>> {
         std::future::poll_fn(|context| {

@@ -10,7 +10,7 @@ pub(crate) mod ui;
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -25,6 +25,10 @@ use crate::quota::Permit;
 /// A comment is sent after this silence.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
 
+/// How far apart the frames of an answer are at least. A model that writes faster than a token in this time has several of them in a
+/// frame: most of what a token costs is the write to its connection.
+const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(5);
+
 /// How much of the room that a large frame took is kept for the next one.
 const MAX_KEPT_BYTES: usize = 1 << 10;
 
@@ -36,6 +40,15 @@ pub(crate) trait StreamEncoder: Send + Unpin + 'static {
     fn finish(&mut self, out: &mut Vec<u8>);
 }
 
+/// What the timer of a body is set for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timed {
+    /// A comment, because nothing happens.
+    KeepAlive,
+    /// The next frame, because more has happened already.
+    Frame,
+}
+
 /// A body that follows a turn. Dropping it unsubscribes.
 struct TurnBody<E> {
     /// What is encoded and not sent: at first, what came before the response began. Kept empty between frames, so that each is
@@ -43,7 +56,10 @@ struct TurnBody<E> {
     encoded: Vec<u8>,
     reader: Reader,
     encoder: E,
-    keep_alive: Pin<Box<Sleep>>,
+    timer: Pin<Box<Sleep>>,
+    timed: Timed,
+    /// When the next frame may go out.
+    next_frame: Instant,
     has_sent: bool,
     is_over: bool,
     _permit: Option<Permit>,
@@ -64,7 +80,9 @@ pub(crate) fn body_after(
         encoded: opening,
         reader,
         encoder,
-        keep_alive: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
+        timer: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
+        timed: Timed::KeepAlive,
+        next_frame: Instant::now(),
         has_sent: false,
         is_over: false,
         _permit: permit,
@@ -83,6 +101,9 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         if this.is_over {
             return Poll::Ready(None);
         }
+        if this.encoded.is_empty() {
+            ready!(this.poll_frame_interval(context));
+        }
         let out = &mut this.encoded;
         // An event may have no form in this protocol; then the next one is awaited.
         while out.is_empty() {
@@ -98,10 +119,10 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
                 }
                 Poll::Pending => {
                     // The timer is polled only here, so that a token costs none.
-                    if this.keep_alive.as_mut().poll(context).is_pending() {
+                    if this.timer.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
-                    this.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
+                    this.timer.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
                     if !std::mem::take(&mut this.has_sent) {
                         out.extend_from_slice(b": keep-alive\n\n");
                     }
@@ -111,7 +132,26 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         let frame = Bytes::copy_from_slice(out);
         out.clear();
         out.shrink_to(MAX_KEPT_BYTES);
+        this.next_frame = Instant::now() + MIN_FRAME_INTERVAL;
         Poll::Ready(Some(Ok(Frame::data(frame))))
+    }
+}
+
+impl<E> TurnBody<E> {
+    /// Waits until the next frame may go out, if there is something for one already. Meanwhile the reader wakes nobody, so that what
+    /// happens costs nothing until it is sent.
+    fn poll_frame_interval(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.timed != Timed::Frame {
+            if self.reader.poll_ready(context).is_pending() || Instant::now() >= self.next_frame {
+                return Poll::Ready(());
+            }
+            self.timed = Timed::Frame;
+            self.timer.as_mut().reset(self.next_frame);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        self.timed = Timed::KeepAlive;
+        self.timer.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
+        Poll::Ready(())
     }
 }
 
