@@ -25,12 +25,12 @@ pub(crate) fn parked() -> Value {
     let handler = load(&host, WAITING);
     let bytes = runtime.block_on(async {
         handler.run(json!({}), FakeContext::new(), within(10)).await.expect("it ends");
-        let before = resident_bytes();
+        let before = private_bytes();
         let calls: Vec<_> = (0..CALLS)
             .map(|_| tokio::spawn(handler.run(json!({}), FakeContext::new(), within(30))))
             .collect();
         tokio::time::sleep(Duration::from_millis(1_500)).await;
-        let after = resident_bytes();
+        let after = private_bytes();
         assert_eq!(host.stats().calls, CALLS, "all of them wait");
         for call in calls {
             call.await.expect("it does not panic").expect("it ends");
@@ -87,8 +87,10 @@ fn within(seconds: u64) -> Limits {
     Limits { timeout: Duration::from_secs(seconds) }
 }
 
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").expect("this is Linux");
-    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
-    pages.expect("the second number is the pages that are resident") * 4_096
+/// What the process holds for itself. Pages of an image that no call has written to are shared by all of its instances.
+fn private_bytes() -> usize {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("this is Linux");
+    let of_line = |line: &str| line.split_whitespace().nth(1).and_then(|kb| kb.parse::<usize>().ok());
+    let kb: usize = rollup.lines().filter(|line| line.starts_with("Private_")).filter_map(of_line).sum();
+    kb * 1_024
 }

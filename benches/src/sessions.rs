@@ -9,7 +9,7 @@ use quarterdeck_store::{MemoryStore, SqliteStore};
 
 use crate::dispatch::World;
 use crate::fixtures::{Fixtures, VARIANTS};
-use crate::rounds::{PerCall, measure_async};
+use crate::rounds::{PerCall, measure_given};
 
 /// The budget of a written turn, so that every call runs.
 const CALLS_PER_TURN: usize = 5;
@@ -19,13 +19,13 @@ pub(crate) fn orchestrated(fixtures: &Fixtures, calls: usize) -> PerCall {
     let (world, values) = (World::native(fixtures), fixtures.values());
     world.runtime.block_on(async {
         let (session, connection) = open(&world, Arc::new(MemoryStore::new())).await;
-        measure_async(calls, async |call| {
+        let work = async |call, args| {
             if call % CALLS_PER_TURN == 0 {
                 session.begin_turn(None);
             }
-            search(&connection, values[call % VARIANTS].clone()).await;
-        })
-        .await
+            search(&connection, args).await;
+        };
+        measure_given(calls, |call| values[call % VARIANTS].clone(), work).await
     })
 }
 
