@@ -33,6 +33,7 @@ mod recorded_fetches;
 mod registry;
 mod registry_changes;
 mod report;
+mod resident_code;
 mod shutdown;
 mod store_loss;
 mod store_snapshot;

@@ -46,7 +46,9 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     app.sample_metrics();
-    app.evaluate_alarms();
+    // Beside the first requests: the clock of the exporter calibrates itself for some milliseconds.
+    let alarms = app.clone();
+    tokio::task::spawn_blocking(move || alarms.evaluate_alarms());
     let mut sampling = std::pin::pin!(app.sample_metrics_periodically());
     loop {
         // Without a free slot, connections wait in the operating system's queue.

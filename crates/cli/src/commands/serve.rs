@@ -45,7 +45,7 @@ use crate::terminal::{are_messages_logged, info, report_error, warn};
 use crate::wire::{FollowedKnowledge, ServedKnowledge, SharedKnowledge};
 use crate::{
     ExitStatus, calendars, certificates, data, handler_kinds, local_models, logs, models, previous_registry,
-    prompts, registry, wire,
+    prompts, registry, resident_code, wire,
 };
 
 use node::NodeSecrets;
@@ -211,6 +211,7 @@ async fn run_server(
     let lines = progress.clone();
     let served = Served { bundle, registry, versions, agents, knowledge, feed, watch, lines };
     let stop = on_change.start(&config, served, &mut tasks)?;
+    tasks.spawn(resident_code::release_after_start());
     serve(app, listener, wait_for_shutdown(shutdown)).await;
     tasks.abort_all();
     stop.stop();
