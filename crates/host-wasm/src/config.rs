@@ -60,7 +60,7 @@ impl Default for HostConfig {
             memory_bytes: MAX_MEMORY_BYTES,
             stack_bytes: 512 << 10,
             keep_resident_bytes: 1 << 20,
-            max_warm_slots: 64,
+            max_warm_slots: 128,
             max_answer_bytes: 1 << 20,
             max_output_bytes: 64 << 10,
             max_open_requests: 256,
