@@ -54,7 +54,7 @@ fn build() -> Result<(), String> {
     let clang = find_clang().ok_or(CLANG_HELP)?;
     let in_glue = |file: &&str| Path::new("guest").join(file);
     let shared: Vec<_> =
-        ENGINE.iter().map(|file| sources.join(file)).chain(GLUE.iter().map(|file| in_glue(&file))).collect();
+        ENGINE.iter().map(|file| sources.join(file)).chain(GLUE.iter().map(in_glue)).collect();
     let compiler = Compiler { clang, sources };
     // At the same time: QuickJS itself takes longer than everything else.
     let shared = compiler.start(shared, &out, &[])?;

@@ -79,7 +79,8 @@ mod linux {
                 5000-6000 r-xp 00000000 08:01 8  /usr/lib/patched.so\nAnonymous: 4 kB\n\
                 7000-8000 r-xp 00000000 00:00 0\nAnonymous: 0 kB\n\
                 9000-a000 r-xp 00000000 00:00 0  [vdso]\nAnonymous: 0 kB\n";
-            assert_eq!(code_mappings(smaps), [0x1000..0x3000]);
+            let found = code_mappings(smaps);
+            assert!(matches!(&found[..], [range] if *range == (0x1000..0x3000)), "{found:?}");
         }
 
         #[test]

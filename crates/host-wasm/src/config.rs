@@ -28,7 +28,8 @@ pub struct HostConfig {
     pub stack_bytes: usize,
     /// Memory of a slot that is cleared by hand and kept when a call has ended, in bytes. What a call used beyond it is given back.
     pub keep_resident_bytes: usize,
-    /// Slots that keep such memory while no call uses them.
+    /// Slots that keep such memory while no call uses them. The runtime shares them out between the processors, so that on two of them
+    /// half as many handlers find their memory as they left it.
     pub max_warm_slots: u32,
     /// Size of an answer, and of the arguments of one request, in bytes.
     pub max_answer_bytes: usize,

@@ -1,6 +1,6 @@
 //! The instance of the call that ended last, until its memory is cleared.
 //!
-//! That takes a quarter of a call's time, and nobody waits for it: the answer goes out first. A host keeps one such instance, beyond
+//! That takes a quarter of a call's time, and no caller waits for it: the answer goes out first. A host keeps one such instance, beyond
 //! the slots that its calls have.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};

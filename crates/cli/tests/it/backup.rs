@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use expect_test::expect;
 use quarterdeck_testkit::{Tree, tree};
@@ -53,6 +54,12 @@ fn restore_after_the_data_folder_was_deleted_gives_the_same_sessions_calendar_tr
     let shown = |server: &Server| server.ask("GET", &format!("/api/sessions/{session}"), &cookie, "").2;
     let before_shown = shown(&server);
     run(&data, &["kb", "build"]);
+    // What a session has counted is stored within a quarter of a second.
+    let is_stored = || run(&data, &["sessions", "--format", "json"]).contains("\"turns\": 3");
+    let until = Instant::now() + Duration::from_secs(10);
+    while !is_stored() {
+        assert!(Instant::now() < until, "the third turn is not stored");
+    }
     // While the server runs.
     let said = run(&data, &["backup", kept.to_str().unwrap()]);
     for part in [

@@ -9,6 +9,7 @@ mod fetching;
 mod hostile;
 mod pool;
 mod prelude;
+mod properties;
 mod scarcity;
 mod secrets;
 mod session_tools;

@@ -138,7 +138,7 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
 }
 
 impl<E> TurnBody<E> {
-    /// Waits until the next frame may go out, if there is something for one already. Meanwhile the reader wakes nobody, so that what
+    /// Waits until the next frame may go out, if there is something for one already. Meanwhile the reader wakes no task, so that what
     /// happens costs nothing until it is sent.
     fn poll_frame_interval(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.timed != Timed::Frame {
