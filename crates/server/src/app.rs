@@ -18,6 +18,7 @@ use crate::network::Network;
 use crate::nodes::Nodes;
 use crate::page_settings::PageSettingsHandle;
 use crate::refused_origins::RefusedOrigins;
+use crate::stream::FrameClock;
 use crate::surface::RequiredCredentials;
 use crate::voice::Tickets;
 
@@ -156,6 +157,8 @@ pub struct App {
     pub(crate) local_servers: LocalServers,
     /// The other nodes; `None` where this one is alone.
     pub(crate) nodes: Option<Arc<Nodes>>,
+    /// When the frames of answers go out.
+    pub(crate) frames: Arc<FrameClock>,
     /// Held while the audit log is verified.
     pub(crate) verifying: tokio::sync::Mutex<()>,
 }
@@ -187,6 +190,7 @@ impl App {
             charts: Charts::open(operations.history_file.clone(), orchestrator.now_ms()),
             local_servers: LocalServers::default(),
             nodes,
+            frames: Arc::default(),
             verifying: tokio::sync::Mutex::default(),
             text,
             voice,

@@ -28,6 +28,8 @@ const MAX_HEADERS: usize = 100;
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long answers that do not end by themselves have to end at the end of the drain, so that what was said is stored.
 const STOPPED_TURNS_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long after the start alarms are evaluated for the first time.
+const FIRST_ALARMS_AFTER: Duration = Duration::from_millis(200);
 /// Bytes that may wait in the socket's send buffer: a third of a second of audio.
 const MAX_UNSENT_BYTES: u32 = 16 << 10;
 
@@ -46,9 +48,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     let (draining, drain) = watch::channel(false);
     let mut stop = std::pin::pin!(stop);
     app.sample_metrics();
-    // Beside the first requests: the clock of the exporter calibrates itself for some milliseconds.
-    let alarms = app.clone();
-    tokio::task::spawn_blocking(move || alarms.evaluate_alarms());
+    tokio::spawn(evaluate_alarms_first(app.clone()));
     let mut sampling = std::pin::pin!(app.sample_metrics_periodically());
     loop {
         // Without a free slot, connections wait in the operating system's queue.
@@ -87,6 +87,12 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     drain_connections(&app, &slots).await;
     app.sample_metrics();
     app.charts.save();
+}
+
+/// After the first requests, and on a thread of its own: the clock of the exporter calibrates itself for some milliseconds.
+async fn evaluate_alarms_first(app: Arc<App>) {
+    tokio::time::sleep(FIRST_ALARMS_AFTER).await;
+    let _ = tokio::task::spawn_blocking(move || app.evaluate_alarms()).await;
 }
 
 /// Waits for connections and calls. Answers that are still written towards the end are stopped, which stores what was said.
@@ -146,6 +152,8 @@ async fn serve_connection(
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
+        // A frame of a token is three short pieces, which are copied together in less time than the system takes for a list of them.
+        .writev(false)
         .half_close(false);
     let mut connection =
         std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());

@@ -177,12 +177,13 @@ fn stream_response(
     // The stream itself says which session it belongs to.
     let tokens = caller.session_tokens(&app);
     let show = app.settings.page.load().show;
+    let clock = app.frames.clone();
     let encoder = UiMessageEncoder::new(FileLinks::new(app, ""), tokens);
     let body = match show.is_all() {
-        true => stream::body(reader, LoggedEncoder { log, encoder }, Some(permit)),
+        true => stream::body(reader, LoggedEncoder { log, encoder }, Some(permit), &clock),
         false => {
             let encoder = ShownEncoder::new(encoder, show);
-            stream::body(reader, LoggedEncoder { log, encoder }, Some(permit))
+            stream::body(reader, LoggedEncoder { log, encoder }, Some(permit), &clock)
         }
     };
     (headers, body).into_response()

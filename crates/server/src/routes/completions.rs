@@ -115,7 +115,8 @@ async fn answer(
         let mut encoder = LoggedEncoder { log, encoder: ChunkEncoder::new(head, with_usage) };
         let opening = read_opening(&mut reader, &mut encoder).await;
         let opening = opening.map_err(|failure| upstream_error(&failure, false))?;
-        return Ok((headers, stream::body_after(opening, reader, encoder, Some(permit))).into_response());
+        return Ok((headers, stream::body_after(opening, reader, encoder, Some(permit), &app.frames))
+            .into_response());
     }
     collect(&mut reader, &log, &head, permit).await
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod data_part;
 pub(crate) mod feed_body;
+mod frame_clock;
 pub(crate) mod held_body;
 pub(crate) mod openai;
 pub(crate) mod opening;
@@ -10,6 +11,7 @@ pub(crate) mod ui;
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -21,13 +23,11 @@ use serde::Serialize;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::quota::Permit;
+pub(crate) use frame_clock::FrameClock;
+use frame_clock::{Tick, TickWaker};
 
 /// A comment is sent after this silence.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(12);
-
-/// How far apart the frames of an answer are at least. A model that writes faster than a token in this time has several of them in a
-/// frame: most of what a token costs is the write to its connection.
-const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How much of the room that a large frame took is kept for the next one.
 const MAX_KEPT_BYTES: usize = 1 << 10;
@@ -40,15 +40,6 @@ pub(crate) trait StreamEncoder: Send + Unpin + 'static {
     fn finish(&mut self, out: &mut Vec<u8>);
 }
 
-/// What the timer of a body is set for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Timed {
-    /// A comment, because nothing happens.
-    KeepAlive,
-    /// The next frame, because more has happened already.
-    Frame,
-}
-
 /// A body that follows a turn. Dropping it unsubscribes.
 struct TurnBody<E> {
     /// What is encoded and not sent: at first, what came before the response began. Kept empty between frames, so that each is
@@ -56,17 +47,24 @@ struct TurnBody<E> {
     encoded: Vec<u8>,
     reader: Reader,
     encoder: E,
-    timer: Pin<Box<Sleep>>,
-    timed: Timed,
-    /// When the next frame may go out.
-    next_frame: Instant,
+    /// Runs out when nothing was sent for long.
+    silence: Pin<Box<Sleep>>,
+    clock: Arc<FrameClock>,
+    tick_waker: TickWaker,
+    /// With which tick the last frame went out.
+    last_tick: Option<Tick>,
     has_sent: bool,
     is_over: bool,
     _permit: Option<Permit>,
 }
 
-pub(crate) fn body(reader: Reader, encoder: impl StreamEncoder, permit: Option<Permit>) -> Body {
-    body_after(Vec::new(), reader, encoder, permit)
+pub(crate) fn body(
+    reader: Reader,
+    encoder: impl StreamEncoder,
+    permit: Option<Permit>,
+    clock: &Arc<FrameClock>,
+) -> Body {
+    body_after(Vec::new(), reader, encoder, permit, clock)
 }
 
 /// The same, after what was encoded already.
@@ -75,14 +73,16 @@ pub(crate) fn body_after(
     reader: Reader,
     encoder: impl StreamEncoder,
     permit: Option<Permit>,
+    clock: &Arc<FrameClock>,
 ) -> Body {
     Body::new(TurnBody {
         encoded: opening,
         reader,
         encoder,
-        timer: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
-        timed: Timed::KeepAlive,
-        next_frame: Instant::now(),
+        silence: Box::pin(sleep(KEEP_ALIVE_INTERVAL)),
+        clock: clock.clone(),
+        tick_waker: TickWaker::default(),
+        last_tick: None,
         has_sent: false,
         is_over: false,
         _permit: permit,
@@ -101,14 +101,18 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         if this.is_over {
             return Poll::Ready(None);
         }
-        if this.encoded.is_empty() {
-            ready!(this.poll_frame_interval(context));
-        }
+        let tick = match this.encoded.is_empty() {
+            true => ready!(this.poll_tick(context)),
+            false => this.last_tick,
+        };
+        let waker = this.tick_waker.for_task(&this.clock, context);
+        // The first frame waits for no tick.
+        let events = Context::from_waker(if this.last_tick.is_some() { waker } else { context.waker() });
         let out = &mut this.encoded;
         // An event may have no form in this protocol; then the next one is awaited.
         while out.is_empty() {
             let encoder = &mut this.encoder;
-            match this.reader.poll_events(context, |event| encoder.encode(event, out)) {
+            match this.reader.poll_events(&events, |event| encoder.encode(event, out)) {
                 Poll::Ready(true) => this.has_sent = true,
                 Poll::Ready(false) => {
                     this.is_over = true;
@@ -119,10 +123,10 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
                 }
                 Poll::Pending => {
                     // The timer is polled only here, so that a token costs none.
-                    if this.timer.as_mut().poll(context).is_pending() {
+                    if this.silence.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
                     }
-                    this.timer.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
+                    this.silence.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
                     if !std::mem::take(&mut this.has_sent) {
                         out.extend_from_slice(b": keep-alive\n\n");
                     }
@@ -132,26 +136,19 @@ impl<E: StreamEncoder> http_body::Body for TurnBody<E> {
         let frame = Bytes::copy_from_slice(out);
         out.clear();
         out.shrink_to(MAX_KEPT_BYTES);
-        this.next_frame = Instant::now() + MIN_FRAME_INTERVAL;
+        this.last_tick = tick;
         Poll::Ready(Some(Ok(Frame::data(frame))))
     }
 }
 
 impl<E> TurnBody<E> {
-    /// Waits until the next frame may go out, if there is something for one already. Meanwhile the reader wakes no task, so that what
-    /// happens costs nothing until it is sent.
-    fn poll_frame_interval(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.timed != Timed::Frame {
-            if self.reader.poll_ready(context).is_pending() || Instant::now() >= self.next_frame {
-                return Poll::Ready(());
-            }
-            self.timed = Timed::Frame;
-            self.timer.as_mut().reset(self.next_frame);
+    /// The tick with which a frame may go out. Only where there is something to send is one waited for.
+    fn poll_tick(&mut self, context: &Context<'_>) -> Poll<Option<Tick>> {
+        let waker = self.tick_waker.for_task(&self.clock, context);
+        if self.last_tick.is_some() && self.reader.poll_ready(&Context::from_waker(waker)).is_pending() {
+            return Poll::Ready(self.last_tick);
         }
-        ready!(self.timer.as_mut().poll(context));
-        self.timed = Timed::KeepAlive;
-        self.timer.as_mut().reset(Instant::now() + KEEP_ALIVE_INTERVAL);
-        Poll::Ready(())
+        self.clock.poll_tick(self.last_tick, context).map(Some)
     }
 }
 
