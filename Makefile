@@ -28,6 +28,7 @@ test: setup ## Run every test
 	@scripts/language-model
 	@scripts/speech
 	@scripts/promtool
+	@scripts/wasm-compilers
 	cargo test --workspace --doc --all-features --quiet
 	cargo nextest run --workspace --all-features
 	scripts/test-clients

@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Create a tool folder that builds and runs
     #[command(
-        after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust\n  quarterdeck new word-count --language c"
+        after_help = "Example:\n  quarterdeck new opening-hours --category retrieval\n  quarterdeck new word-count --rust\n  quarterdeck new word-count --language zig"
     )]
     New(NewOptions),
     /// List the tools with their requirements and token costs
@@ -424,6 +424,13 @@ pub(crate) enum LanguageChoice {
     Rust,
     /// C, compiled to a WebAssembly module; utilities only
     C,
+    /// Rust, compiled to a WebAssembly module; utilities only
+    RustWasm,
+    /// Zig, compiled to a WebAssembly module; utilities only
+    Zig,
+    /// AssemblyScript, compiled to a WebAssembly module; utilities only
+    #[value(name = "assemblyscript")]
+    AssemblyScript,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,12 +1,15 @@
 //! `quarterdeck new`.
 
+mod language;
+
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use quarterdeck_contracts::{ToolId, definition_schema_with};
 
-use crate::arguments::{CategoryChoice, LanguageChoice, NewOptions};
+use self::language::Language;
+use crate::arguments::{CategoryChoice, NewOptions};
 use crate::config::LocalConfig;
 use crate::terminal::info;
 use crate::{ExitStatus, handler_kinds};
@@ -28,27 +31,31 @@ pub(crate) fn run(options: &NewOptions) -> anyhow::Result<ExitStatus> {
     if folder.exists() {
         bail!("{} exists already; choose another name, or remove it first", folder.display());
     }
-    if options.language() == LanguageChoice::C && options.category != CategoryChoice::Utility {
+    let language = Language::from(options.language());
+    if let Language::Wasm(language) = language
+        && options.category != CategoryChoice::Utility
+    {
         bail!(
-            "in C there is a template for a utility only; leave `--category` out, or choose another language"
+            "in {} there is a template for a utility only; leave `--category` out, or choose another language",
+            language.name
         );
     }
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let scaffold = Scaffold::new(&id, options, editor_schema(tools)?);
+    let scaffold = Scaffold::new(&id, options.category, language, editor_schema(tools)?);
     for (file, text) in scaffold.files() {
         write(&folder.join(file), &text)?;
     }
-    write_for_editors(options.language(), tools)?;
-    print_next_steps(options, &config, &folder);
+    write_for_editors(language, tools)?;
+    print_next_steps(language, options, &config, &folder);
     Ok(ExitStatus::Success)
 }
 
 /// What editors find beside the tools. Authors may have changed it, so nothing is replaced.
-fn write_for_editors(language: LanguageChoice, tools: &Path) -> anyhow::Result<()> {
+fn write_for_editors(language: Language, tools: &Path) -> anyhow::Result<()> {
     let files: &[(&str, &str)] = match language {
-        LanguageChoice::Js => &[DECLARATIONS],
-        LanguageChoice::TypeScript => &[DECLARATIONS, TYPESCRIPT_CONFIG],
-        LanguageChoice::Rust | LanguageChoice::C => &[],
+        Language::Js => &[DECLARATIONS],
+        Language::TypeScript => &[DECLARATIONS, TYPESCRIPT_CONFIG],
+        Language::Rust | Language::Wasm(_) => &[],
     };
     for (name, text) in files {
         if !tools.join(name).exists() {
@@ -62,29 +69,28 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn print_next_steps(options: &NewOptions, config: &LocalConfig, folder: &Path) {
+fn print_next_steps(language: Language, options: &NewOptions, config: &LocalConfig, folder: &Path) {
     let other = options.tools.path.as_ref().filter(|tools| **tools != config.folders.tools);
     let flag = other.map_or_else(String::new, |tools| format!(" --tools {}", tools.display()));
     info(&format!("created {}", folder.display()));
     info("  schema.json   the contract: parameters, category, modes, limits");
     info("  guide.md      what the model reads, with example calls that are checked");
-    let next = match options.language() {
-        LanguageChoice::Js => {
+    let test = format!("quarterdeck test {}{flag}", options.name);
+    let next = match language {
+        Language::Js => {
             info("  handler.js    the handler");
-            format!("quarterdeck test {}{flag}", options.name)
+            test
         }
-        LanguageChoice::TypeScript => {
+        Language::TypeScript => {
             info("  handler.ts    the handler; its types are erased when it is loaded");
-            format!("quarterdeck test {}{flag}", options.name)
+            test
         }
-        LanguageChoice::C => {
-            info("  handler.c     the handler, to be compiled to handler.wasm");
-            let (source, module) = (folder.join("handler.c"), folder.join("handler.wasm"));
-            let compile = "clang --target=wasm32 -O2 -mbulk-memory -nostdlib -Wl,--no-entry -o";
-            let (source, module) = (source.display(), module.display());
-            format!("{compile} {module} {source} && quarterdeck test {}{flag}", options.name)
+        Language::Wasm(language) => {
+            let (source, _) = language.handler;
+            info(&format!("  {source:<14}the handler, to be compiled to handler.wasm"));
+            format!("{} && {test}", language.compile_line(folder))
         }
-        LanguageChoice::Rust => {
+        Language::Rust => {
             info("  handler.rs    the handler");
             next_for_rust(options, config, folder, &flag)
         }
@@ -112,7 +118,7 @@ struct Scaffold {
     title: String,
     /// Where editors find the schema of `schema.json`, from the tool's folder.
     schema: &'static str,
-    template: &'static Template,
+    template: Template,
 }
 
 /// The files of one kind of tool, with blanks.
@@ -126,7 +132,7 @@ struct Template {
 /// Each is a small tool that works, to be changed into another.
 macro_rules! template {
     ($folder:literal, $handler:literal) => {
-        &Template {
+        Template {
             schema: include_str!(concat!("../../templates/", $folder, "/schema.json.txt")),
             guide: include_str!(concat!("../../templates/", $folder, "/guide.md.txt")),
             cases: include_str!(concat!("../../templates/", $folder, "/basic.case.json.txt")),
@@ -136,7 +142,7 @@ macro_rules! template {
 }
 
 impl Scaffold {
-    fn new(id: &ToolId, options: &NewOptions, schema: &'static str) -> Self {
+    fn new(id: &ToolId, category: CategoryChoice, language: Language, schema: &'static str) -> Self {
         let words = id.as_str().replace('_', " ");
         let words = words.trim();
         let mut letters = words.chars();
@@ -144,24 +150,26 @@ impl Scaffold {
             Some(first) => first.to_uppercase().chain(letters).collect(),
             None => "Tool".into(),
         };
-        let template = match (options.category, options.language()) {
-            (_, LanguageChoice::C) => template!("utility", "handler.c"),
-            (CategoryChoice::Retrieval, LanguageChoice::TypeScript) => template!("retrieval", "handler.ts"),
-            (CategoryChoice::Action, LanguageChoice::TypeScript) => template!("action", "handler.ts"),
-            (CategoryChoice::Utility, LanguageChoice::TypeScript) => template!("utility", "handler.ts"),
-            (CategoryChoice::Retrieval, LanguageChoice::Js) => template!("retrieval", "handler.js"),
+        let template = match (category, language) {
+            (_, Language::Wasm(language)) => {
+                Template { handler: language.handler, ..template!("utility", "handler.js") }
+            }
+            (CategoryChoice::Retrieval, Language::TypeScript) => template!("retrieval", "handler.ts"),
+            (CategoryChoice::Action, Language::TypeScript) => template!("action", "handler.ts"),
+            (CategoryChoice::Utility, Language::TypeScript) => template!("utility", "handler.ts"),
+            (CategoryChoice::Retrieval, Language::Js) => template!("retrieval", "handler.js"),
             // A handler in Rust has no `fetch`; it looks things up in the knowledge base.
-            (CategoryChoice::Retrieval, LanguageChoice::Rust) => template!("retrieval-kb", "handler.rs"),
-            (CategoryChoice::Action, LanguageChoice::Js) => template!("action", "handler.js"),
-            (CategoryChoice::Action, LanguageChoice::Rust) => template!("action", "handler.rs"),
-            (CategoryChoice::Utility, LanguageChoice::Js) => template!("utility", "handler.js"),
-            (CategoryChoice::Utility, LanguageChoice::Rust) => template!("utility", "handler.rs"),
+            (CategoryChoice::Retrieval, Language::Rust) => template!("retrieval-kb", "handler.rs"),
+            (CategoryChoice::Action, Language::Js) => template!("action", "handler.js"),
+            (CategoryChoice::Action, Language::Rust) => template!("action", "handler.rs"),
+            (CategoryChoice::Utility, Language::Js) => template!("utility", "handler.js"),
+            (CategoryChoice::Utility, Language::Rust) => template!("utility", "handler.rs"),
         };
         Self { id: id.to_string(), title, schema, template }
     }
 
     fn files(&self) -> Vec<(&'static str, String)> {
-        let Template { schema, guide, cases, handler: (handler, source) } = *self.template;
+        let Template { schema, guide, cases, handler: (handler, source) } = self.template;
         vec![
             ("schema.json", self.fill(schema)),
             ("guide.md", self.fill(guide)),

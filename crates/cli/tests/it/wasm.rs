@@ -1,5 +1,7 @@
 //! Tools whose handler is a WebAssembly module, from the folder to the envelope.
 
+mod scaffolds;
+
 use std::fs;
 
 use quarterdeck_testkit::{Tree, tree};
@@ -122,23 +124,4 @@ fn module_with_other_imports_does_not_build() {
     );
     assert!(told.contains("it does not export `execute`"), "{told}");
     assert!(!checked.status.success());
-}
-
-#[test]
-fn scaffold_in_c_is_compiled_before_it_is_checked() {
-    let files = tree("");
-    let made = quarterdeck(files.path(), &["new", "word-count", "--language", "c"]);
-    let told = String::from_utf8_lossy(&made.stderr).into_owned();
-    assert!(made.status.success(), "{told}");
-    assert!(told.contains("next: clang --target=wasm32 "), "{told}");
-    let source = fs::read_to_string(files.join("tools/word-count/handler.c")).unwrap();
-    assert!(source.contains("EXPORT(\"execute\")"));
-    assert!(!files.join("tools/quarterdeck.d.ts").exists());
-    let checked = quarterdeck(files.path(), &["check"]);
-    let told =
-        String::from_utf8_lossy(&checked.stderr).into_owned() + &String::from_utf8_lossy(&checked.stdout);
-    assert!(told.contains("`handler.c` cannot be the handler: C is compiled first"), "{told}");
-    let other = quarterdeck(files.path(), &["new", "note", "--language", "c", "--category", "action"]);
-    assert!(!other.status.success());
-    assert!(!files.join("tools/note").exists());
 }

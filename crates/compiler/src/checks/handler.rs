@@ -54,7 +54,7 @@ pub(crate) fn check(
 /// A handler in a form that is not taken, with the way out.
 fn not_taken(folder: &Folder) -> Option<Diagnostic> {
     const RENAME: &str = "rename it to `handler.ts`, which is an ES module too";
-    const FORMS: [(&str, &str, &str); 6] = [
+    const FORMS: [(&str, &str, &str); 9] = [
         ("handler.mts", "the file of a handler has another name", RENAME),
         ("handler.tsx", "handlers have no JSX", "write `handler.ts`"),
         (
@@ -67,6 +67,21 @@ fn not_taken(folder: &Folder) -> Option<Diagnostic> {
             "handler.c",
             "C is compiled first",
             "compile it to `handler.wasm` with `clang --target=wasm32`, as docs/WASM.md shows, and keep both",
+        ),
+        (
+            "handler.zig",
+            "Zig is compiled first",
+            "compile it to `handler.wasm` with `zig build-exe -target wasm32-freestanding`, as docs/WASM.md shows, and keep both",
+        ),
+        (
+            "wasm.rs",
+            "Rust for WebAssembly is compiled first",
+            "compile it to `handler.wasm` with `rustc --target wasm32-unknown-unknown`, as docs/WASM.md shows, and keep both",
+        ),
+        (
+            "assembly.ts",
+            "AssemblyScript is compiled first",
+            "compile it to `handler.wasm` with `asc`, as docs/WASM.md shows, and keep both",
         ),
         ("handler.py", "Python is not taken", "write `handler.js` or `handler.rs`"),
     ];
