@@ -10,7 +10,7 @@ use quarterdeck_mcp_server::{McpHttp, McpServer};
 use quarterdeck_runtime::{Orchestrator, Registry};
 
 use crate::admission::Admission;
-use crate::deck::{self, Charts, Operations};
+use crate::deck::{self, Deck, Operations};
 use crate::error::ApiError;
 use crate::identity::Identity;
 use crate::local_servers::{LocalServer, LocalServers};
@@ -153,14 +153,12 @@ pub struct App {
     pub(crate) tickets: Tickets,
     pub(crate) refused_origins: RefusedOrigins,
     pub(crate) operations: Operations,
-    pub(crate) charts: Charts,
+    pub(crate) deck: Deck,
     pub(crate) local_servers: LocalServers,
     /// The other nodes; `None` where this one is alone.
     pub(crate) nodes: Option<Arc<Nodes>>,
     /// When the frames of answers go out.
     pub(crate) frames: Arc<FrameClock>,
-    /// Held while the audit log is verified.
-    pub(crate) verifying: tokio::sync::Mutex<()>,
 }
 
 impl App {
@@ -187,11 +185,10 @@ impl App {
             admission: Admission::new(&settings),
             tickets,
             refused_origins: RefusedOrigins::default(),
-            charts: Charts::open(operations.history_file.clone(), orchestrator.now_ms()),
+            deck: Deck::open(operations.history_file.clone(), orchestrator.now_ms()),
             local_servers: LocalServers::default(),
             nodes,
             frames: Arc::default(),
-            verifying: tokio::sync::Mutex::default(),
             text,
             voice,
             mcp: mcp.map(McpHttp::new),
@@ -230,7 +227,7 @@ impl App {
     }
 
     pub(crate) fn sample_metrics(&self) {
-        self.charts.sample(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
+        self.deck.charts.sample(self.orchestrator.now_ms(), &self.orchestrator.metrics().snapshot());
     }
 
     /// Refuses new turns while this node cannot tell the others that it lives: it may not write then.

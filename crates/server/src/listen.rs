@@ -86,7 +86,7 @@ pub async fn serve(app: Arc<App>, listener: TcpListener, stop: impl Future<Outpu
     let _ = draining.send(true);
     drain_connections(&app, &slots).await;
     app.sample_metrics();
-    app.charts.save();
+    app.deck.charts.save();
 }
 
 /// After the first requests, and on a thread of its own: the clock of the exporter calibrates itself for some milliseconds.

@@ -51,6 +51,20 @@ pub struct Operations {
     pub log_levels: Option<Arc<LogLevels>>,
 }
 
+/// The state of the deck.
+pub(crate) struct Deck {
+    pub(crate) charts: Charts,
+    /// Held while the audit log is verified.
+    pub(crate) verifying: tokio::sync::Mutex<()>,
+}
+
+impl Deck {
+    /// Goes on with the charts that were saved. It blocks while it reads.
+    pub(crate) fn open(history: Option<PathBuf>, now_ms: u64) -> Self {
+        Self { charts: Charts::open(history, now_ms), verifying: tokio::sync::Mutex::default() }
+    }
+}
+
 /// The deck's charts, and the file that keeps them over a restart.
 #[derive(Default)]
 pub(crate) struct Charts {
@@ -59,8 +73,7 @@ pub(crate) struct Charts {
 }
 
 impl Charts {
-    /// Goes on with what was saved. It blocks while it reads.
-    pub(crate) fn open(path: Option<PathBuf>, now_ms: u64) -> Self {
+    fn open(path: Option<PathBuf>, now_ms: u64) -> Self {
         let charts = Self { series: Series::default(), file: path.map(HistoryFile::new).map(Arc::new) };
         if let Some(file) = &charts.file {
             charts.series.restore(file.load(), now_ms);

@@ -107,7 +107,7 @@ enum Health {
 pub(super) async fn get(State(app): Shared, _: Operator) -> Json<Overview> {
     let snapshot = app.registry.snapshot();
     let counters = app.orchestrator.metrics().counters();
-    let recent = app.charts.series.recent_calls(&counters);
+    let recent = app.deck.charts.series.recent_calls(&counters);
     let tool_overview = |tool: &LoadedTool| {
         let id = tool.metadata().tool_id.as_str();
         let tool_counters = counters.tools.iter().find(|(known, _)| **known == *id);

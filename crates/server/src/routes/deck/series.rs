@@ -29,7 +29,7 @@ pub(super) async fn get(
     QueryParams(query): QueryParams<SeriesQuery>,
 ) -> Result<Json<Columns>, ApiError> {
     let after = check_number("after", query.after)?.unwrap_or(0);
-    Ok(Json(app.charts.series.columns(query.range.unwrap_or(Range::Hour), after)))
+    Ok(Json(app.deck.charts.series.columns(query.range.unwrap_or(Range::Hour), after)))
 }
 
 pub(super) fn describe() -> Operation {

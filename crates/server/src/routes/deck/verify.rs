@@ -36,7 +36,7 @@ pub(super) struct AuditVerification {
 
 pub(super) async fn post(State(app): Shared, _: Operator) -> Result<Json<AuditVerification>, ApiError> {
     let log = audit_log(&app)?;
-    let Ok(_guard) = app.verifying.try_lock() else {
+    let Ok(_guard) = app.deck.verifying.try_lock() else {
         return Err(ApiError::rate_limited("The audit log is being verified. Try again later.", 5));
     };
     let path = log.path.clone();
