@@ -64,14 +64,14 @@ fn an_alarm_is_listed_sent_again_until_it_is_taken_lifted_and_on_the_record() {
     let address = server.address.to_string();
     let cli = |words: &[&str]| quarterdeck(files.path(), &[words, &["--server", &address]].concat());
 
+    let wait = Duration::from_secs(30);
+    let (first, second) = (messages.recv_timeout(wait).unwrap(), messages.recv_timeout(wait).unwrap());
     let listed = cli(&["alerts", "--format", "json"]);
     assert_eq!(listed.status.code(), Some(1), "an alarm fires");
     let alarm = stdout_json(&listed)["alarms"][0].clone();
     assert_eq!((&alarm["id"], &alarm["state"]), (&"quiet:mode=text".into(), &"firing".into()), "{alarm}");
     assert!(errors(&cli(&["alerts"])).contains("quiet:mode=text: Tell an operator."));
 
-    let wait = Duration::from_secs(30);
-    let (first, second) = (messages.recv_timeout(wait).unwrap(), messages.recv_timeout(wait).unwrap());
     let header = |message: &str, name: &str| {
         let line = message.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
         line.expect("the header").to_owned()
