@@ -42,7 +42,7 @@ use crate::rounds::PerCall;
 
 /// The same as the product's.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: quarterdeck_allocator::Allocator = quarterdeck_allocator::Allocator;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -52,7 +52,7 @@ use crate::arguments::serve::ServeOptions;
 use crate::arguments::{Arguments, Command};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: quarterdeck_allocator::Allocator = quarterdeck_allocator::Allocator;
 
 /// How a command ended that could run. What keeps one from running is an error, and exit code 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
