@@ -8,6 +8,9 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
+use smallvec::SmallVec;
+
+use crate::needs_no_escape;
 
 /// The one spelling of a value.
 pub fn canonical_json(value: &Value) -> String {
@@ -18,41 +21,43 @@ pub fn canonical_json(value: &Value) -> String {
 
 /// Writes the one spelling of a value behind a text.
 pub fn write_canonical_json(text: &mut String, value: &Value) {
-    write_value(text, value);
-}
-
-fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Number(number) => write_number(text, number),
         Value::Array(items) => {
             text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                write_value(text, item);
+            for item in items {
+                write_canonical_json(text, item);
+                text.push(',');
             }
-            text.push(']');
+            close(text, items.len(), "]");
         }
         Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
+            /// Objects of calls rarely have more, and to sort them takes no memory of its own.
+            const USUAL_FIELDS: usize = 8;
+            let mut fields: SmallVec<[_; USUAL_FIELDS]> = fields.iter().collect();
             fields.sort_unstable_by(|(a, _), (b, _)| by_utf16(a, b));
             text.push('{');
-            for (index, (key, value)) in fields.into_iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
+            for (key, value) in &fields {
                 write_string(text, key);
                 text.push(':');
-                write_value(text, value);
+                write_canonical_json(text, value);
+                text.push(',');
             }
-            text.push('}');
+            close(text, fields.len(), "}");
         }
         Value::String(string) => write_string(text, string),
         Value::Null => text.push_str("null"),
         Value::Bool(true) => text.push_str("true"),
         Value::Bool(false) => text.push_str("false"),
     }
+}
+
+/// Ends a list: the comma after its last item becomes the bracket.
+fn close(text: &mut String, items: usize, bracket: &str) {
+    if items > 0 {
+        text.truncate(text.len() - 1);
+    }
+    text.push_str(bracket);
 }
 
 /// By UTF-16 code units, as the RFC says, so that implementations in JavaScript agree.
@@ -67,10 +72,9 @@ fn by_utf16(a: &str, b: &str) -> Ordering {
 }
 
 fn write_string(text: &mut String, string: &str) {
-    // Every call is spelled once for the ledger, and hardly any string in it needs escaping. The fold looks at every
-    // byte, which lets the compiler look at many at once.
-    let needs_escaping = |needs, byte: &u8| needs | (*byte < b' ') | (*byte == b'"') | (*byte == b'\\');
-    if !string.as_bytes().iter().fold(false, needs_escaping) {
+    // Every call is spelled once for the ledger, and hardly any string in it needs escaping.
+    if needs_no_escape(string) {
+        text.reserve(string.len() + 2);
         text.push('"');
         text.push_str(string);
         text.push('"');
@@ -96,7 +100,7 @@ fn write_number(text: &mut String, number: &Number) {
 
 /// Digits without the machinery of `format!`: most numbers in a call are small and whole.
 fn write_whole(text: &mut String, mut whole: u64) {
-    let mut digits = [0_u8; 20];
+    let mut digits = [b'0'; 20];
     let mut first = digits.len();
     loop {
         first -= 1;
@@ -106,7 +110,7 @@ fn write_whole(text: &mut String, mut whole: u64) {
             break;
         }
     }
-    text.extend(digits[first..].iter().map(|digit| char::from(*digit)));
+    text.push_str(std::str::from_utf8(&digits[first..]).expect("digits are ASCII"));
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod hash;
 mod ids;
 mod image;
 mod intent;
+mod json_string;
 mod knowledge;
 mod live;
 mod overlay;
@@ -79,6 +80,7 @@ pub use image::{
     MAX_IMAGE_SIDE_PIXELS,
 };
 pub use intent::{EndAfter, Intent, RequestedIntent};
+pub use json_string::needs_no_escape;
 pub use knowledge::{
     DateRange, EmbedError, Embedder, EmbeddingModel, EmptyReason, KNOWLEDGE_METHODS, Knowledge,
     KnowledgeQuery, KnowledgeRecord, Namespace, Namespaces, RecordFilters, RecordKind, RecordListing,

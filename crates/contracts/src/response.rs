@@ -1,5 +1,7 @@
 //! The envelope: exactly one per call, whatever happened.
 
+use std::borrow::Cow;
+
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -45,7 +47,7 @@ pub struct Meta {
     /// The registry it was found in.
     pub registry_version: String,
     /// The version of the envelope.
-    pub response_schema_version: String,
+    pub response_schema_version: Cow<'static, str>,
     /// Whole milliseconds.
     pub duration: u64,
     /// When it was answered (RFC 3339, UTC).

@@ -204,7 +204,7 @@ pub(crate) fn meta(
         tool_id: tool_id.to_owned(),
         tool_version: tool_version.to_owned(),
         registry_version: registry_version.to_owned(),
-        response_schema_version: RESPONSE_SCHEMA_VERSION.to_owned(),
+        response_schema_version: RESPONSE_SCHEMA_VERSION.into(),
         duration: took.as_millis() as u64,
         timestamp: timestamp(now),
         retry_count: None,

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt;
+use futures_util::future::poll_immediate;
 use quarterdeck_contracts::handler::{
     BoxFuture, Context, Handler, HandlerHost, HandlerToLoad, HostError, Limits, NativeHandler, Precheck,
     PrecheckAnswer,
@@ -85,8 +87,17 @@ impl Handler for Loaded {
 /// Runs to the deadline. A panic ends the call.
 async fn guarded<T>(running: impl Future<Output = T>, limits: Limits) -> Result<T, HostError> {
     // The first poll runs inside the guard too: a handler may panic before it first waits.
-    let running = pin!(AssertUnwindSafe(running).catch_unwind());
-    match tokio::time::timeout(limits.timeout, running).await {
+    let mut running = pin!(AssertUnwindSafe(running).catch_unwind());
+    let started = Instant::now();
+    let ended = match poll_immediate(running.as_mut()).await {
+        // Most end at the first poll, which saves a timer.
+        Some(ended) => Ok(ended),
+        None => {
+            let time_left = limits.timeout.saturating_sub(started.elapsed());
+            tokio::time::timeout(time_left, running).await
+        }
+    };
+    match ended {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(panic)) => Err(HostError::Crashed(describe(&*panic))),
         Err(_) => Err(HostError::TimedOut { limit_ms: limits.timeout.as_millis() as u64, computing: false }),

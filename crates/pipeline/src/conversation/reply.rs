@@ -91,7 +91,7 @@ pub(super) fn failure(name: &str, kind: ErrorType, message: &str) -> ToolRespons
         tool_id: name.to_owned(),
         tool_version: String::new(),
         registry_version: String::new(),
-        response_schema_version: RESPONSE_SCHEMA_VERSION.to_owned(),
+        response_schema_version: RESPONSE_SCHEMA_VERSION.into(),
         duration: 0,
         timestamp: String::new(),
         retry_count: None,

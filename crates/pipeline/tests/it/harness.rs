@@ -399,7 +399,7 @@ pub(crate) fn response(name: &str, data: Value) -> ToolResponse {
         tool_id: name.to_owned(),
         tool_version: "1.0.0".to_owned(),
         registry_version: "1".to_owned(),
-        response_schema_version: "1.1.0".to_owned(),
+        response_schema_version: "1.1.0".into(),
         duration: 1,
         timestamp: "2026-01-01T00:00:00Z".to_owned(),
         retry_count: None,

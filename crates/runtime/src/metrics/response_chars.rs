@@ -1,6 +1,6 @@
 //! How long a response is for a model.
 
-use quarterdeck_contracts::{Outcome, ToolResponse};
+use quarterdeck_contracts::{Outcome, ToolResponse, needs_no_escape};
 use serde_json::{Value, json};
 
 /// How many characters a model would read.
@@ -35,10 +35,8 @@ fn json_chars(value: &Value) -> usize {
 
 /// The characters of a string with its quotes and escapes.
 fn quoted(text: &str) -> usize {
-    // Most strings are plain: each byte is a character, and none is escaped. The fold looks at every byte, which lets the
-    // compiler look at many at once.
-    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\') | !byte.is_ascii();
-    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+    // Most strings are plain: each byte is a character, and none is escaped.
+    if text.is_ascii() && needs_no_escape(text) {
         return 2 + text.len();
     }
     2 + text.chars().count() + text.bytes().map(longer_by).sum::<usize>()

@@ -167,7 +167,7 @@ async fn execute_detached(
     task: Arc<Task>,
     started: Instant,
 ) -> InlineEnd {
-    let steps = AssertUnwindSafe(execute_and_record(&core, &mut call)).catch_unwind();
+    let steps = AssertUnwindSafe(execute_and_record(&core, &mut call, started)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(&core, &call));
     if !task.end().await {
         return Some(Box::new((call, outcome)));

@@ -2,11 +2,12 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use quarterdeck_contracts::{ErrorType, Metadata, Outcome, ToolError, ToolResponse};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::call::ToolCall;
 use super::context::{CallContext, Effects};
@@ -17,9 +18,12 @@ use crate::session::SessionCore;
 /// No retry is begun after a call has taken this long.
 const MAX_RETRY_TIME: Duration = Duration::from_secs(30);
 
-/// Runs the handler to its response, and what it wants done with it.
-pub(super) async fn execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> (Box<ToolResponse>, Effects) {
-    let started = Instant::now();
+/// Runs the handler to its response, and what it wants done with it. `started` is when the call was.
+pub(super) async fn execute(
+    core: &Arc<SessionCore>,
+    call: &mut ToolCall,
+    started: Instant,
+) -> (Box<ToolResponse>, Effects) {
     let mut retries = 0;
     loop {
         let context = CallContext::new(core.clone(), call);

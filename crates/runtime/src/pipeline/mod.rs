@@ -63,7 +63,7 @@ const MAX_RUNS: usize = 4;
 pub(crate) async fn run(core: &Arc<SessionCore>, mut call: ToolCall) {
     let started = Instant::now();
     // Pinned here: each future that it is handed to would have the room for another copy of it.
-    let outcome = AssertUnwindSafe(pin!(reserve_and_execute(core, &mut call))).catch_unwind().await;
+    let outcome = AssertUnwindSafe(pin!(reserve_and_execute(core, &mut call, started))).catch_unwind().await;
     match (outcome.unwrap_or_else(|_| Some(CallOutcome::panicked(core, &call))), call.task.clone()) {
         // On the heap, so that the usual call does not carry the room for it.
         (None, Some(task)) => Box::pin(run_detached(core, call, task, started)).await,
@@ -79,27 +79,31 @@ pub(crate) async fn run_reserved(core: &Arc<SessionCore>, mut call: ToolCall) {
     if let Some(task) = call.task.clone() {
         return Box::pin(run_detached(core, call, task, started)).await;
     }
-    let steps = AssertUnwindSafe(execute_and_record(core, &mut call)).catch_unwind();
+    let steps = AssertUnwindSafe(execute_and_record(core, &mut call, started)).catch_unwind();
     let outcome = steps.await.unwrap_or_else(|_| CallOutcome::panicked(core, &call));
     deliver(core, call, outcome, started.elapsed());
 }
 
 /// What the call came to, unless it goes on as a task.
-async fn reserve_and_execute(core: &Arc<SessionCore>, call: &mut ToolCall) -> Option<CallOutcome> {
+async fn reserve_and_execute(
+    core: &Arc<SessionCore>,
+    call: &mut ToolCall,
+    started: Instant,
+) -> Option<CallOutcome> {
     if !call.entry.start() {
         return Some(CallOutcome::cancelled(core, call));
     }
     match reserve(core, call).await {
         Reservation::Granted if call.task.is_some() => None,
-        Reservation::Granted => Some(execute_and_record(core, call).await),
+        Reservation::Granted => Some(execute_and_record(core, call, started).await),
         Reservation::Refused(error) => Some(CallOutcome::not_executed(core, call, *error)),
         Reservation::Recorded(envelope) => Some(CallOutcome::recorded(call, &envelope)),
     }
 }
 
-async fn execute_and_record(core: &Arc<SessionCore>, call: &mut ToolCall) -> CallOutcome {
+async fn execute_and_record(core: &Arc<SessionCore>, call: &mut ToolCall, started: Instant) -> CallOutcome {
     for _ in 0..MAX_RUNS {
-        let (response, effects) = execute(core, call).await;
+        let (response, effects) = execute(core, call, started).await;
         if let Recorded::Final(outcome) = record(core, call, response, effects).await {
             return outcome;
         }
