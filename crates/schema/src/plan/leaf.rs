@@ -113,11 +113,17 @@ pub(crate) fn size(value: &Value, max: u64) -> u64 {
 fn size_at(value: &Value, max: u64, levels: usize) -> u64 {
     let Some(levels) = levels.checked_sub(1) else { return u64::MAX };
     match value {
-        Value::String(text) => 1 + (text.len() / BYTES_PER_UNIT) as u64,
         Value::Array(items) => size_of_parts(items.iter().map(|item| (0, item)), max, levels),
         Value::Object(members) => {
             size_of_parts(members.iter().map(|(name, member)| (name.len(), member)), max, levels)
         }
+        scalar => size_of_scalar(scalar),
+    }
+}
+
+fn size_of_scalar(scalar: &Value) -> u64 {
+    match scalar {
+        Value::String(text) => 1 + (text.len() / BYTES_PER_UNIT) as u64,
         _ => 1,
     }
 }
@@ -130,7 +136,12 @@ fn size_of_parts<'v>(parts: impl Iterator<Item = (usize, &'v Value)>, max: u64, 
             break;
         }
         let named = size.saturating_add((name / BYTES_PER_UNIT) as u64);
-        size = named.saturating_add(size_at(part, max - size, levels));
+        // Each call is measured, and most of its parts are scalars.
+        let part = match part {
+            Value::Array(_) | Value::Object(_) => size_at(part, max - size, levels),
+            scalar => size_of_scalar(scalar),
+        };
+        size = named.saturating_add(part);
     }
     size
 }
