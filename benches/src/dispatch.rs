@@ -217,6 +217,8 @@ struct Hit {
 }
 
 async fn search(args: Args, context: Arc<dyn Context>) -> Result<Hits, ToolError> {
-    let hit = Hit { id: "doc-1", title: args.query.chars().take(20).collect(), score: 0.9 };
+    let mut title = args.query;
+    title.truncate(title.floor_char_boundary(20));
+    let hit = Hit { id: "doc-1", title, score: 0.9 };
     Ok(Hits { hits: [hit], total: 1, session: context.facts().session.id.clone() })
 }
