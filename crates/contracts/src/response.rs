@@ -1,6 +1,7 @@
 //! The envelope: exactly one per call, whatever happened.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -36,16 +37,16 @@ impl ToolResponse {
     }
 }
 
-/// Where an answer comes from and what it took.
+/// Where an answer comes from and what it took. Made for every call, so what is known before is shared rather than copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Meta {
     /// The tool that answered. A call to a tool that does not exist carries the name that was asked for.
-    pub tool_id: String,
+    pub tool_id: Arc<str>,
     /// Its version.
-    pub tool_version: String,
+    pub tool_version: Arc<str>,
     /// The registry it was found in.
-    pub registry_version: String,
+    pub registry_version: Arc<str>,
     /// The version of the envelope.
     pub response_schema_version: Cow<'static, str>,
     /// Whole milliseconds.

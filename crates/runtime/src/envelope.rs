@@ -194,16 +194,16 @@ fn describe_violations(found: Vec<Violation>) -> Option<String> {
 
 /// Where an answer comes from and what it took.
 pub(crate) fn meta(
-    tool_id: &str,
-    tool_version: &str,
-    registry_version: &str,
+    tool_id: Arc<str>,
+    tool_version: Arc<str>,
+    registry_version: Arc<str>,
     took: Duration,
     now: SystemTime,
 ) -> Meta {
     Meta {
-        tool_id: tool_id.to_owned(),
-        tool_version: tool_version.to_owned(),
-        registry_version: registry_version.to_owned(),
+        tool_id,
+        tool_version,
+        registry_version,
         response_schema_version: RESPONSE_SCHEMA_VERSION.into(),
         duration: took.as_millis() as u64,
         timestamp: timestamp(now),

@@ -124,7 +124,7 @@ impl Shared {
         parts.capabilities.into_iter().for_each(|provider| capabilities.register(provider));
         let mut present = parts.config_keys;
         present.extend(capabilities.names().chain(["tools", "moderation"]).map(str::to_owned));
-        let no_tool = ToolFacts { id: String::new(), version: String::new(), idempotent: false };
+        let no_tool = ToolFacts { id: "".into(), version: "".into(), idempotent: false };
         let node = parts.node.map(|node| Node::new(node, &*parts.clock));
         parts.metrics.follow_audit(parts.audit.lost_lines());
         if let Some(node) = &node {

@@ -110,8 +110,8 @@ pub struct CallFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ToolFacts {
-    pub id: String,
-    pub version: String,
+    pub id: Arc<str>,
+    pub version: Arc<str>,
     pub idempotent: bool,
 }
 

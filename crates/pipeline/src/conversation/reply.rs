@@ -88,9 +88,9 @@ fn missing_result(name: &str) -> ToolResponse {
 
 pub(super) fn failure(name: &str, kind: ErrorType, message: &str) -> ToolResponse {
     let meta = Meta {
-        tool_id: name.to_owned(),
-        tool_version: String::new(),
-        registry_version: String::new(),
+        tool_id: name.into(),
+        tool_version: "".into(),
+        registry_version: "".into(),
         response_schema_version: RESPONSE_SCHEMA_VERSION.into(),
         duration: 0,
         timestamp: String::new(),

@@ -396,9 +396,9 @@ pub(crate) fn history(messages: &[ChatMessage]) -> String {
 
 pub(crate) fn response(name: &str, data: Value) -> ToolResponse {
     let meta = Meta {
-        tool_id: name.to_owned(),
-        tool_version: "1.0.0".to_owned(),
-        registry_version: "1".to_owned(),
+        tool_id: name.into(),
+        tool_version: "1.0.0".into(),
+        registry_version: "1".into(),
         response_schema_version: "1.1.0".into(),
         duration: 1,
         timestamp: "2026-01-01T00:00:00Z".to_owned(),

@@ -83,7 +83,7 @@ impl ToolCall {
             provider_id,
             nth,
             writes: tool.is_some_and(|tool| tool.metadata().side_effects == SideEffects::Writes),
-            tool: name.into(),
+            tool: tool.map_or_else(|| name.into(), |tool| tool.facts.id.clone()),
             content,
             turn: data.ledger.turn_number(),
         });

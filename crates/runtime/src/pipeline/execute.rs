@@ -46,8 +46,9 @@ pub(super) async fn execute(
             Box::new(core.snapshot.refuse(&call.entry.tool, error, core.now()))
         });
         if let Some(pause) = pause_before_retry(core, call, &response, retries, started) {
-            // Cancelled meanwhile, it is not run again: the next round finds that out before anything else.
-            unless_cancelled(call, tokio::time::sleep(pause)).await;
+            // Cancelled meanwhile, it is not run again: the next round finds that out before anything else. On the heap, so that
+            // a call that is not retried does not carry the room for the timer.
+            Box::pin(unless_cancelled(call, tokio::time::sleep(pause))).await;
             retries += 1;
             continue;
         }

@@ -9,7 +9,7 @@ use quarterdeck_contracts::handler::{
     CallFacts, CancelReason, CancellationToken, CapabilityErrorCode, Context, HandlerFault, Limits,
     PrecheckAnswer,
 };
-use quarterdeck_contracts::{ErrorType, HandlerAnswer, Outcome, SideEffects, ToolError, ToolResponse};
+use quarterdeck_contracts::{ErrorType, HandlerAnswer, Meta, Outcome, SideEffects, ToolError, ToolResponse};
 use quarterdeck_schema::Violation;
 use serde::Deserialize;
 use serde_json::Value;
@@ -28,11 +28,12 @@ impl Snapshot {
     pub async fn execute(&self, tool_id: &str, args: Value, context: Arc<dyn Context>) -> ToolResponse {
         let start = Instant::now();
         let clock = context.clone();
-        let (version, answer) = match self.find(tool_id) {
-            Some(tool) => (tool.metadata().version.as_str(), tool.answer(args, context).await),
-            None => ("", HandlerAnswer::failure(unknown_tool(tool_id))),
+        let tool = self.find(tool_id);
+        let answer = match tool {
+            Some(tool) => tool.answer(args, context).await,
+            None => HandlerAnswer::failure(unknown_tool(tool_id)),
         };
-        answer.stamp(meta(tool_id, version, self.version(), start.elapsed(), clock.now()))
+        answer.stamp(self.meta(tool_id, tool, start.elapsed(), clock.now()))
     }
 
     /// The same for arguments that a gate has checked and filled in already. Boxed, because the answer goes through several
@@ -46,28 +47,33 @@ impl Snapshot {
         let start = Instant::now();
         let clock = context.clone();
         let answer = tool.run(args, context).await;
-        let metadata = tool.metadata();
-        let took = start.elapsed();
-        let meta = meta(metadata.tool_id.as_str(), &metadata.version, self.version(), took, clock.now());
-        Box::new(answer.stamp(meta))
+        Box::new(answer.stamp(self.meta(&tool.facts.id, Some(tool), start.elapsed(), clock.now())))
     }
 
     /// The envelope of a call that a gate refused: stamped like any other answer.
     pub fn refuse(&self, tool_id: &str, refusal: ToolError, now: SystemTime) -> ToolResponse {
-        let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
-        HandlerAnswer::failure(refusal).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
+        HandlerAnswer::failure(refusal).stamp(self.meta(tool_id, self.find(tool_id), Duration::ZERO, now))
     }
 
     /// The envelope of something that a call of the tool has come to without having ended.
     pub(crate) fn succeed(&self, tool_id: &str, data: Value, now: SystemTime) -> ToolResponse {
-        let version = self.find(tool_id).map_or("", |tool| tool.metadata().version.as_str());
-        HandlerAnswer::success(data).stamp(meta(tool_id, version, self.version(), Duration::ZERO, now))
+        HandlerAnswer::success(data).stamp(self.meta(tool_id, self.find(tool_id), Duration::ZERO, now))
     }
 
     /// The envelope of an answer that needs no handler, such as what the registry says about itself.
     pub fn answer(&self, tool_id: &str, data: Value, now: SystemTime) -> ToolResponse {
-        let meta = meta(tool_id, self.version(), self.version(), Duration::ZERO, now);
+        let (version, registry_version) = (self.version.clone(), self.version.clone());
+        let meta = meta(tool_id.into(), version, registry_version, Duration::ZERO, now);
         ToolResponse { outcome: Outcome::Success(data), intents: Vec::new(), meta }
+    }
+
+    /// Where an answer comes from. There need be no tool of the name that was asked for.
+    fn meta(&self, asked: &str, tool: Option<&LoadedTool>, took: Duration, now: SystemTime) -> Meta {
+        let (id, version) = match tool {
+            Some(tool) => (tool.facts.id.clone(), tool.facts.version.clone()),
+            None => (asked.into(), "".into()),
+        };
+        meta(id, version, self.version.clone(), took, now)
     }
 }
 

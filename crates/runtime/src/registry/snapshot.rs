@@ -1,6 +1,7 @@
 //! A loaded artifact. It never changes, and a session keeps the one that it was opened with.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use quarterdeck_contracts::{Category, Mode, Provider};
@@ -10,7 +11,7 @@ use super::{Hosts, LoadProblem, LoadedTool};
 
 /// The tools of one artifact.
 pub struct Snapshot {
-    version: String,
+    pub(super) version: Arc<str>,
     content_hash: String,
     commit: Option<String>,
     /// Hashed fast: a call looks its tool up many times.
@@ -51,7 +52,8 @@ impl Snapshot {
             }
         }
         let tools = tools.into_iter().map(|tool| (tool.metadata().tool_id.to_string(), tool)).collect();
-        Self { version, content_hash, commit, tools, declarations, left_out: Vec::new(), _hosts: hosts }
+        let (version, left_out) = (version.into(), Vec::new());
+        Self { version, content_hash, commit, tools, declarations, left_out, _hosts: hosts }
     }
 
     /// Notes the tools of the artifact that cannot run here.

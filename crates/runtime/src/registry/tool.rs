@@ -28,8 +28,8 @@ impl LoadedTool {
     ) -> Self {
         let metadata = &compiled.metadata;
         let facts = ToolFacts {
-            id: metadata.tool_id.to_string(),
-            version: metadata.version.clone(),
+            id: metadata.tool_id.as_str().into(),
+            version: metadata.version.as_str().into(),
             idempotent: metadata.idempotent,
         };
         let capabilities = metadata.effective_capabilities().into();

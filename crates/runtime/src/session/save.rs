@@ -85,7 +85,7 @@ impl SessionCore {
                 call_id: id.clone(),
                 provider_id: Some(id.clone()),
                 key: refusal_key(&id).to_string(),
-                tool: response.meta.tool_id.clone(),
+                tool: response.meta.tool_id.to_string(),
                 content: content.to_string(),
                 turn: data.ledger.turn_number(),
                 writes: false,

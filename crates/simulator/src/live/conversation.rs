@@ -102,7 +102,7 @@ pub(super) fn result(id: Option<String>, name: &str, response: Option<&Value>) -
         },
     };
     let meta = Meta {
-        tool_id: name.to_owned(),
+        tool_id: name.into(),
         tool_version: "0.0.0".into(),
         registry_version: "simulated".into(),
         response_schema_version: "1.0".into(),

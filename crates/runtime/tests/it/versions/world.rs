@@ -163,7 +163,7 @@ pub(crate) fn version_of(session: &Session) -> usize {
 pub(crate) async fn call(session: &Session) -> Arc<ToolResponse> {
     session.begin_turn(None);
     let response = submit_one(&session.connect(), Call::new("say", json!({}))).await;
-    assert_eq!(response.meta.registry_version, session.snapshot().version());
+    assert_eq!(&*response.meta.registry_version, session.snapshot().version());
     let Outcome::Success(said) = &response.outcome else { panic!("{response:?}") };
     assert_eq!(said["toolVersion"], format!("{}.0.0", version_of(session) + 1));
     assert_eq!(said["toolsVersion"], session.snapshot().version());
