@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use quarterdeck_contracts::{ErrorType, parse_json};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -102,7 +102,41 @@ pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
     if !value.is_object() {
         return Err(ApiError::validation("The body must be a JSON object."));
     }
-    serde_json::from_value(value).map_err(|error| ApiError::new(ErrorType::Validation, format!("{error}.")))
+    let read = serde_json::from_value(with_whole_numbers(value));
+    read.map_err(|error| ApiError::new(ErrorType::Validation, format!("{error}.")))
+}
+
+/// The same JSON with `3.0` written as `3`: to JSON Schema, and so to our description, both are the same integer.
+fn with_whole_numbers(mut value: Value) -> Value {
+    write_whole_numbers(&mut value);
+    value
+}
+
+/// It goes as deep as the value is nested, which has a limit.
+fn write_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            // Beyond 64 bits a number stays as it is.
+            if let Some(whole) = number.as_f64().filter(|_| number.is_f64()).and_then(to_whole) {
+                *number = whole;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(write_whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn to_whole(float: f64) -> Option<Number> {
+    /// 2^63 and 2^64, which are exact as they stand here.
+    const I64_END: f64 = 9_223_372_036_854_775_808.0;
+    const U64_END: f64 = 18_446_744_073_709_551_616.0;
+    match float {
+        _ if float.fract() != 0.0 => None,
+        _ if (0.0..U64_END).contains(&float) => Some(Number::from(float as u64)),
+        _ if (-I64_END..0.0).contains(&float) => Some(Number::from(float as i64)),
+        _ => None,
+    }
 }
 
 /// The nesting of brackets outside strings, counted before parsing.
@@ -127,7 +161,28 @@ pub(crate) fn json_depth(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_integers_however_they_are_written() {
+        #[derive(Deserialize)]
+        struct Body {
+            turns: Vec<u64>,
+            offset: i64,
+            rate: f64,
+        }
+        let body: Body =
+            typed(json!({ "turns": [3.0, 4, 99_999_999.0, 1e19], "offset": -2.0, "rate": 3.0 })).unwrap();
+        assert_eq!(body.turns, [3, 4, 99_999_999, 10_000_000_000_000_000_000]);
+        assert_eq!((body.offset, body.rate), (-2, 3.0));
+        for wrong in [json!(3.5), json!(-1.0), json!(1e20), json!("3")] {
+            let error = typed::<Body>(json!({ "turns": [wrong], "offset": 0, "rate": 0 })).err().unwrap();
+            assert_eq!(error.kind, ErrorType::Validation, "{wrong}");
+        }
+    }
 
     #[test]
     fn json_depth_counts_brackets_outside_strings() {
