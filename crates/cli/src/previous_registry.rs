@@ -52,11 +52,12 @@ fn try_compare(tools: &Path, data: &Path, registry: &Registry) -> anyhow::Result
         return Ok(None);
     }
     let last = served.is_file().then(|| load_artifact(&served).ok()).flatten();
-    if last.as_ref().is_none_or(|last| last.content_hash != current.content_hash) {
-        if last.is_some() {
-            fs::rename(&served, &before).with_context(|| format!("cannot write {}", before.display()))?;
-        }
-        // Written, not copied: a copy would be as readable as the tools folder is.
+    if last.is_some_and(|last| last.content_hash != current.content_hash) {
+        fs::rename(&served, &before).with_context(|| format!("cannot write {}", before.display()))?;
+    }
+    if !is_served(&artifact, data) {
+        // Also where only the time of the build differs, so that the next start need not parse both. Written, not copied: a copy
+        // would be as readable as the tools folder is.
         let bytes = fs::read(&artifact).with_context(|| format!("cannot read {}", artifact.display()))?;
         data::write(&served, &bytes)?;
     }

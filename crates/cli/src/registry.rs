@@ -221,7 +221,8 @@ pub(crate) fn source_files(tools: &Path) -> anyhow::Result<Vec<PathBuf>> {
         })?;
         for entry in entries {
             let entry = entry?;
-            if entry.metadata()?.is_dir() {
+            // Most systems tell what an entry is together with its name.
+            if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             } else if folder != tools {
                 files.push(entry.path());

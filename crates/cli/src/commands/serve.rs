@@ -53,6 +53,8 @@ use watching::{OnChange, Served, Watching};
 
 /// How often idle sessions end, expired rows are deleted and the knowledge base is updated.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// Not while the server starts: metrics then calibrate their clock, which keeps a processor busy for some milliseconds.
+const FIRST_SWEEP_DELAY: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(options: &ServeOptions) -> anyhow::Result<ExitStatus> {
     let socket = InheritedSocket::take()?;
@@ -546,7 +548,8 @@ pub(super) async fn recover_tasks(orchestrator: &Orchestrator, registry: &Regist
 }
 
 async fn sweep(orchestrator: Orchestrator, text: TextAgent, mcp: McpServer, versions: Arc<VersionAdmin>) {
-    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
+    let first = tokio::time::Instant::now() + FIRST_SWEEP_DELAY;
+    let mut ticks = tokio::time::interval_at(first, SWEEP_INTERVAL);
     loop {
         ticks.tick().await;
         text.evict_idle();
