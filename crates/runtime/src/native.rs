@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::poll_immediate;
@@ -84,18 +83,14 @@ impl Handler for Loaded {
     }
 }
 
-/// Runs to the deadline. A panic ends the call.
+/// Runs to the deadline, which counts from where the handler first waits. A panic ends the call.
 async fn guarded<T>(running: impl Future<Output = T>, limits: Limits) -> Result<T, HostError> {
     // The first poll runs inside the guard too: a handler may panic before it first waits.
     let mut running = pin!(AssertUnwindSafe(running).catch_unwind());
-    let started = Instant::now();
     let ended = match poll_immediate(running.as_mut()).await {
-        // Most end at the first poll, which saves a timer.
+        // Most end at the first poll, which saves a timer and two looks at the clock.
         Some(ended) => Ok(ended),
-        None => {
-            let time_left = limits.timeout.saturating_sub(started.elapsed());
-            tokio::time::timeout(time_left, running).await
-        }
+        None => tokio::time::timeout(limits.timeout, running).await,
     };
     match ended {
         Ok(Ok(answer)) => Ok(answer),

@@ -20,9 +20,13 @@ pub(super) fn deliver(core: &Arc<SessionCore>, mut call: ToolCall, outcome: Call
     let is_abandoned = is_executed && entry.writes && entry.is_cancelled();
     data.unfinished.retain(|other| !Arc::ptr_eq(other, entry));
     let mut transitions = Vec::new();
+    let exceeded = if is_executed { exceeded_limit(core, entry, elapsed) } else { None };
     if is_executed {
         count_result(core, &mut data, entry, &response, elapsed);
-        note_if_slow(core, &mut data, entry, elapsed);
+        if let Some(limit) = exceeded {
+            // The model is told of a slow tool when the next turn begins.
+            data.ledger.slow_calls().add(&entry.tool, elapsed, limit);
+        }
         transitions = apply_intents(core, &mut data, entry, &response, block_message.as_deref());
     }
     if is_final(&response) {
@@ -49,7 +53,7 @@ pub(super) fn deliver(core: &Arc<SessionCore>, mut call: ToolCall, outcome: Call
     drop(data);
 
     if is_executed {
-        measure(core, entry, &response, elapsed);
+        measure(core, entry, &response, elapsed, exceeded);
     } else if let Some(gate) = call.trace.answered_by() {
         core.shared.metrics.record_refusal(&entry.tool, gate);
         core.shared.metrics.record_version_refusal(core.snapshot.version());
@@ -121,13 +125,6 @@ fn report_abandoned(core: &SessionCore, data: &mut SessionData, entry: &Entry, r
     core.push_event(data, ClientEvent::Answer { reason: DeliveryReason::Abandoned, answer });
 }
 
-/// The model is told of a slow tool when the next turn begins.
-fn note_if_slow(core: &SessionCore, data: &mut SessionData, entry: &Entry, took: Duration) {
-    if let Some(limit) = exceeded_limit(core, entry, took) {
-        data.ledger.slow_calls().add(&entry.tool, took, limit);
-    }
-}
-
 /// The soft limit of a call, where it took longer.
 fn exceeded_limit(core: &SessionCore, entry: &Entry, took: Duration) -> Option<Duration> {
     let tool = core.snapshot.find(&entry.tool)?;
@@ -136,16 +133,20 @@ fn exceeded_limit(core: &SessionCore, entry: &Entry, took: Duration) -> Option<D
 }
 
 /// Counts an execution, and warns when it was slow. Soft limits never block.
-fn measure(core: &SessionCore, entry: &Entry, response: &ToolResponse, duration: Duration) {
-    let limit = exceeded_limit(core, entry, duration);
-    let slow = limit.is_some();
-    if let Some(limit) = limit {
+fn measure(
+    core: &SessionCore,
+    entry: &Entry,
+    response: &ToolResponse,
+    duration: Duration,
+    exceeded: Option<Duration>,
+) {
+    if let Some(limit) = exceeded {
         tracing::warn!(
             session = %core.id, turn = entry.turn, call = %entry.call_id, tool = %entry.tool,
             took_ms = duration.as_millis() as u64, limit_ms = limit.as_millis() as u64, "tool was slow"
         );
     }
-    record_sample(core, entry, response, duration, slow);
+    record_sample(core, entry, response, duration, exceeded.is_some());
 }
 
 /// Counts the execution of a task. How long it may take is not a matter of the conversation.
