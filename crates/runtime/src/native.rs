@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::FutureExt;
 use futures_util::future::poll_immediate;
@@ -83,14 +84,18 @@ impl Handler for Loaded {
     }
 }
 
-/// Runs to the deadline, which counts from where the handler first waits. A panic ends the call.
+/// Runs to the deadline. A panic ends the call.
 async fn guarded<T>(running: impl Future<Output = T>, limits: Limits) -> Result<T, HostError> {
     // The first poll runs inside the guard too: a handler may panic before it first waits.
     let mut running = pin!(AssertUnwindSafe(running).catch_unwind());
+    let started = Instant::now();
     let ended = match poll_immediate(running.as_mut()).await {
-        // Most end at the first poll, which saves a timer and two looks at the clock.
+        // Most end at the first poll, which saves a timer.
         Some(ended) => Ok(ended),
-        None => tokio::time::timeout(limits.timeout, running).await,
+        None => {
+            let time_left = limits.timeout.saturating_sub(started.elapsed());
+            tokio::time::timeout(time_left, running).await
+        }
     };
     match ended {
         Ok(Ok(answer)) => Ok(answer),
@@ -103,4 +108,26 @@ fn describe(panic: &(dyn Any + Send)) -> String {
     let text =
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("panicked: {}", text.unwrap_or("without a message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_handler_computes_before_it_first_waits_counts_towards_its_deadline() {
+        const TIMEOUT: Duration = Duration::from_millis(100);
+        const COMPUTES: Duration = Duration::from_millis(60);
+        let handler = async {
+            std::thread::sleep(COMPUTES);
+            std::future::pending::<()>().await;
+        };
+        let began = tokio::time::Instant::now();
+        let ended = guarded(handler, Limits { timeout: TIMEOUT }).await;
+        assert!(matches!(ended, Err(HostError::TimedOut { .. })), "{ended:?}");
+        // The paused clock moves only while the handler waits. It counts whole milliseconds.
+        assert!(began.elapsed() <= TIMEOUT - COMPUTES + Duration::from_millis(1), "{:?}", began.elapsed());
+    }
 }
